@@ -16,6 +16,8 @@ JVMS ?= 2
 DURATIONS = .cache/test-durations.tsv
 # What plays whole histories takes as long as all other tests without a JVM together, and has a target of its own.
 HISTORIES = tests/fast/differential tests/fast/sources/postgres
+# Tests of the code's own order, which `make check` runs.
+ORDER = $(addprefix tests/fast/,test_layers.py test_rooms.py test_papers.py test_prose.py)
 # A process each: a JVM holds one Spark session, and every tier configures its own.
 SPARK_TIERS = tests/spark tests/pipeline tests/cli
 OTHER_POSTGRES ?= 15
@@ -63,10 +65,10 @@ check: .venv/.stamp-setup ## Lint, format, types, layering
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(PYTEST) tests/fast/test_layers.py tests/fast/test_rooms.py tests/fast/test_papers.py tests/fast/test_prose.py
+	$(PYTEST) $(ORDER)
 
 test-fast: .venv/.stamp-setup ## Tests without a JVM, and without whole histories
-	$(PYTEST) tests/fast $(HISTORIES:%=--ignore=%) -n $(WORKERS)
+	$(PYTEST) tests/fast $(HISTORIES:%=--ignore=%) $(ORDER:%=--ignore=%) -n $(WORKERS)
 
 test-histories: .venv/.stamp-setup ## Histories of changes on DuckDB and on real PostgreSQL servers, without a JVM
 	$(PYTEST) $(HISTORIES) -n $(WORKERS)

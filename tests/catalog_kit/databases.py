@@ -108,12 +108,12 @@ def break_a_connection(url: str) -> None:
 
 def empty(url: str) -> None:
     """Take every row out of a catalog, and let numbering begin again."""
-    tables = [*metadata.sorted_tables, *iceberg_metadata.sorted_tables]
+    tables = [f"DELETE FROM {t.name}" for t in reversed([*metadata.sorted_tables, *iceberg_metadata.sorted_tables])]
     with sql(url) as connection:
         if connection.dialect.name == "postgresql":
-            names = ", ".join(t.name for t in tables)
-            connection.exec_driver_sql(f"TRUNCATE {names} RESTART IDENTITY CASCADE")
+            # TRUNCATE makes new files for all tables and their indexes, which takes five times as long
+            found = connection.exec_driver_sql("SELECT quote_ident(sequencename) FROM pg_sequences").scalars()
+            connection.exec_driver_sql("; ".join([*tables, *(f"ALTER SEQUENCE {name} RESTART" for name in found)]))
             return
-        for table in reversed(tables):
-            connection.execute(sa.delete(table))
-        connection.exec_driver_sql("DELETE FROM sqlite_sequence")
+        for statement in (*tables, "DELETE FROM sqlite_sequence"):
+            connection.exec_driver_sql(statement)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import psycopg
 from catalog_kit.clock import ManualClock
+from catalog_kit.ready import ready_catalog
 
 from headrace.api.database_sources import Sources
 from headrace.catalog import Catalog, Mirror, Publication, SourceMove
@@ -43,7 +44,7 @@ class House:
         self.told: list[Event] = []
         self.events = Events()
         self.events.subscribe(self.told.append)
-        self.settings = Settings(folder, f"sqlite:///{folder / 'headrace.db'}", str(folder / "warehouse"))
+        self.settings = Settings(folder, ready_catalog(folder / "headrace.db"), str(folder / "warehouse"))
         self.catalog = Catalog.open(self.settings.catalog_url, events=self.events, clock=clock)
         with psycopg.connect(self.url, autocommit=True) as db:
             db.execute("CREATE TABLE orders (id int PRIMARY KEY); INSERT INTO orders VALUES (1)")

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from catalog_kit.ready import ready_project
 from click.testing import CliRunner, Result
 
 from headrace.cli.main import app
-from headrace.project.new_project import init_project
 
 Run = Callable[..., Result]
 Process = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -21,7 +21,7 @@ WIDE = "300"
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    return init_project(tmp_path / "shop").root
+    return ready_project(tmp_path / "shop").root
 
 
 @pytest.fixture

@@ -3,14 +3,14 @@
 from pathlib import Path
 
 import pytest
+from catalog_kit.ready import ready_project
 
 from headrace import config
 from headrace.errors import UserError
-from headrace.project.new_project import init_project
 
 
 def test_spark_options_come_from_the_environment_and_win(tmp_path: Path) -> None:
-    init_project(tmp_path)
+    ready_project(tmp_path)
     file = tmp_path / config.FILE_NAME
     file.write_text(file.read_text() + '"spark.driver.memory" = "1g"\n"spark.kept" = "yes"\n')
     given = {"HEADRACE_SPARK_OPTIONS": "spark.driver.memory=4g  spark.a='two words' spark.b=x=y"}
@@ -25,14 +25,14 @@ def test_spark_options_come_from_the_environment_and_win(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("text", ["spark.a", "driver.memory=4g", "spark.a='open"])
 def test_what_is_no_spark_option_is_refused(tmp_path: Path, text: str) -> None:
-    init_project(tmp_path)
+    ready_project(tmp_path)
     with pytest.raises(UserError, match="CONFIG_INVALID") as raised:
         config.load(tmp_path, {"HEADRACE_SPARK_OPTIONS": text})
     assert "HEADRACE_SPARK_OPTIONS" in str(raised.value)
 
 
 def test_deployments_have_slots_of_their_own(tmp_path: Path) -> None:
-    init_project(tmp_path)
+    ready_project(tmp_path)
     file = tmp_path / config.FILE_NAME
     text = file.read_text()
     assert config.load(tmp_path, {}).deploy_slots == 1

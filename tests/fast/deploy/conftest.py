@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from catalog_kit.clock import ManualClock
+from catalog_kit.ready import ready_catalog
 
 from headrace.catalog import Catalog
 
@@ -17,5 +18,5 @@ def clock() -> ManualClock:
 @pytest.fixture
 def timed(tmp_path: Path, clock: ManualClock) -> Iterator[Catalog]:
     """A catalog whose time moves only when a test says so."""
-    with Catalog.open(f"sqlite:///{tmp_path / 'headrace.db'}", clock=clock) as opened:
+    with Catalog.open(ready_catalog(tmp_path / "headrace.db"), clock=clock) as opened:
         yield opened

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from catalog_kit.iceberg import Iceberg
+from catalog_kit.ready import ready_project
 from catalog_kit.samples import ORDERS, lake, refresh, see
 
 import headrace
@@ -14,7 +15,6 @@ from headrace.catalog import Catalog, Definition, Publication, Status
 from headrace.definitions.details import Details, SourceUse, to_json
 from headrace.errors import HeadraceError
 from headrace.frontier import Frontier
-from headrace.project.new_project import init_project
 from headrace.reasons import FullReason
 from headrace.semantics import Semantics
 
@@ -25,7 +25,7 @@ DETAILS = Details(QUERY, (), Semantics(), (), (SourceUse(ORDERS, ()),), {}, (), 
 
 
 def test_what_is_dropped_comes_back_as_it_was(tmp_path: Path) -> None:
-    root = init_project(tmp_path / "shop").root
+    root = ready_project(tmp_path / "shop").root
     url = f"sqlite:///{root / 'headrace.db'}"
     with Catalog.open(url) as catalog:
         iceberg = Iceberg(url)
@@ -55,7 +55,7 @@ def test_what_is_dropped_comes_back_as_it_was(tmp_path: Path) -> None:
 
 
 def test_a_deployment_is_promoted_and_taken_back_whatever_part_of_it_was_already(tmp_path: Path) -> None:
-    root = init_project(tmp_path / "shop").root
+    root = ready_project(tmp_path / "shop").root
     url = f"sqlite:///{root / 'headrace.db'}"
     with Catalog.open(url) as catalog, headrace.open(root) as hr:
         for name in (PAUSED, LEFT):

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from catalog_kit.ready import ready_catalog
 from catalog_kit.samples import create, entry, lake, see
 
 from headrace.catalog import Catalog, FrontierMove, NewVersion, Publication
@@ -18,7 +19,7 @@ A, B, C, D, GREEN = (lake(f"s.{name}") for name in ("a", "b", "c", "d", "green")
 
 @pytest.fixture
 def catalog(tmp_path: Path) -> Iterator[Catalog]:
-    with Catalog.open(f"sqlite:///{tmp_path / 'headrace.db'}") as opened:
+    with Catalog.open(ready_catalog(tmp_path / "headrace.db")) as opened:
         create(opened, B, A)
         create(opened, C, A)
         create(opened, D, B, C)

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
+from catalog_kit.ready import ready_catalog
 
 from headrace.catalog import Catalog
 from headrace.errors import EnvironmentFault
@@ -24,7 +25,7 @@ def test_leases_are_given_back_as_soon_as_the_catalog_answers(tmp_path: Path, mo
         release(self, leases)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Catalog, "release", sometimes)
-    with Catalog.open(f"sqlite:///{tmp_path / 'headrace.db'}") as catalog:
+    with Catalog.open(ready_catalog(tmp_path / "headrace.db")) as catalog:
         with holding_leases(catalog, ["table:b"]):
             pass
         assert [lease.owner is not None for lease in catalog.leases()] == [True]
@@ -38,7 +39,7 @@ def test_leases_are_given_back_as_soon_as_the_catalog_answers(tmp_path: Path, mo
 
 def test_of_busy_tables_leases_are_taken_one_after_the_other(tmp_path: Path) -> None:
     all_ = ["table:a", "table:b", "table:c"]
-    with Catalog.open(f"sqlite:///{tmp_path / 'headrace.db'}") as catalog:
+    with Catalog.open(ready_catalog(tmp_path / "headrace.db")) as catalog:
         taken: list[str] = []
 
         def take() -> None:

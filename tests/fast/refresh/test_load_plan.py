@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from catalog_kit.ready import ready_catalog
 from catalog_kit.samples import create, define, lake
 
 from headrace.algebra.schema import Column
@@ -23,7 +24,7 @@ READS = {B: (A,), C: (A,), D: (B, C), E: (D,), F: (A, E)}
 
 @pytest.fixture
 def catalog(tmp_path: Path) -> Catalog:
-    opened = Catalog.open(f"sqlite:///{tmp_path / 'headrace.db'}", clock=SystemClock())
+    opened = Catalog.open(ready_catalog(tmp_path / "headrace.db"), clock=SystemClock())
     for name, sources in READS.items():
         create(opened, name, *sources)
     return opened

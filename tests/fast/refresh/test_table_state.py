@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from catalog_kit.iceberg import Iceberg
+from catalog_kit.ready import ready_catalog
 from catalog_kit.samples import ITEMS, ORDERS, REVENUE, TOP, create, define, entry, lake, refresh, see
 
 from headrace.catalog import Catalog, Mirror, Outcome, Publication, SourceMove
@@ -23,7 +24,7 @@ from headrace.semantics import Semantics
 
 @pytest.fixture
 def url(tmp_path: Path) -> str:
-    return f"sqlite:///{tmp_path / 'headrace.db'}"
+    return ready_catalog(tmp_path / "headrace.db")
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from catalog_kit.ready import ready_catalog
 from kit.pipelines import Lake
 
 from headrace.catalog import Catalog
@@ -11,9 +12,7 @@ from headrace.catalog import Catalog
 
 @pytest.fixture
 def lake_(tmp_path: Path) -> Lake:
-    url = f"sqlite:///{tmp_path / 'headrace.db'}"
-    Catalog.open(url).close()
-    return Lake(url, tmp_path)
+    return Lake(ready_catalog(tmp_path / "headrace.db"), tmp_path)
 
 
 @pytest.fixture

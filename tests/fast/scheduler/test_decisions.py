@@ -6,13 +6,16 @@ import datetime as dt
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from catalog_kit.ready import ready_project
 from kit.pipelines import Lake, define
 
 import headrace
 from headrace.catalog import Catalog
+from headrace.config import load
 from headrace.events import (
     DECISIONS,
     Event,
@@ -25,7 +28,6 @@ from headrace.events import (
     fields_of,
     kind_of,
 )
-from headrace.project.new_project import init_project
 from headrace.scheduler.user_decisions import Decisions
 
 
@@ -37,14 +39,15 @@ def until(condition: Callable[[], bool]) -> None:
 
 
 def test_who_is_told_what_happens_is_told_what_others_decide(tmp_path: Path) -> None:
-    root = init_project(tmp_path / "shop").root
+    root = ready_project(tmp_path / "shop").root
     url = f"sqlite:///{root / 'headrace.db'}"
     Lake(url, tmp_path).base("s.a", "s.z")
     with Catalog.open(url) as catalog:
         define(catalog, "b: a; c: b z", {"*": "MANUAL"})
     heard: list[tuple[str, object]] = []
     stopping = threading.Event()
-    with headrace.open(root) as runs, headrace.open(root) as decides:
+    idle = replace(load(root), maintenance_every="never")  # which would start Spark
+    with headrace.open(idle) as runs, headrace.open(root) as decides:
         decides.pause("s.b")  # before it began
         runs.on_event(lambda told: heard.append((told["event"], told)))
         thread = threading.Thread(target=lambda: runs.run(stopping=stopping))

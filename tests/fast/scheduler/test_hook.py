@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from catalog_kit.ready import ready_project
 from kit.pipelines import Lake, PublishingWorker, define, scheduler
 
 import headrace
@@ -15,7 +16,6 @@ from headrace.catalog import Catalog
 from headrace.errors import UserError
 from headrace.events import Event, Events, Notice, StageStarted, Suspended
 from headrace.observability.event_hook import Hook, load_hook
-from headrace.project.new_project import init_project
 
 
 def test_it_is_called_with_each_event_in_order() -> None:
@@ -74,7 +74,7 @@ def test_it_may_end_itself() -> None:
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(sys, "path", list(sys.path))
-    init_project(tmp_path / "shop")
+    ready_project(tmp_path / "shop")
     return tmp_path / "shop"
 
 

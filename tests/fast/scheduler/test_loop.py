@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 import sqlalchemy as sa
+from catalog_kit.ready import ready_project
 from kit.pipelines import ClockAhead, PublishingWorker, define, failing, full, roots, rules, scheduler
 from kit.waiting import until
 
@@ -18,7 +19,6 @@ from headrace.catalog import HistoryEntry, Outcome, RanAs, resource_of
 from headrace.catalog.coordination import scheduler_rows
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
 from headrace.events import Events, LagExceeded, Notice, RetryPlanned, SchedulerStopped, Suspended, Waiting
-from headrace.project.new_project import init_project
 from headrace.refresh import held_leases
 from headrace.refresh.groups.grouping import Defaults, grouping
 from headrace.refresh.held_leases import holding_leases, owner_is_dead
@@ -1033,7 +1033,7 @@ def test_what_cannot_be_cancelled_ends_by_itself(lake_, catalog, monkeypatch):
 
 
 def test_nothing_is_cancelled_before_spark_runs(tmp_path):
-    with Headrace(init_project(tmp_path / "shop")) as hr:
+    with Headrace(ready_project(tmp_path / "shop")) as hr:
         EngineWorker(hr._engine().creator, hr._lazy).cancel([full("b")])
         assert not hr._lazy.started
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from catalog_kit.ready import ready_project
 from click.testing import CliRunner
 
 from headrace.catalog import Catalog, Definition
@@ -13,7 +14,6 @@ from headrace.config import DeclaredSink, load
 from headrace.errors import EnvironmentFault, UserError
 from headrace.names import LAKE, TableName
 from headrace.project.declared_sinks import steps
-from headrace.project.new_project import init_project
 
 STREAM = TableName(LAKE, ("shop",), "revenue")
 OPTIONS = {"url": "service=web", "table": ["public", "t"], "key": ["a"], "placement": "auto", "on_conflict": "refuse"}
@@ -21,7 +21,7 @@ OPTIONS = {"url": "service=web", "table": ["public", "t"], "key": ["a"], "placem
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    init_project(tmp_path / "p")
+    ready_project(tmp_path / "p")
     return tmp_path / "p"
 
 

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
+from catalog_kit.ready import ready_project
 from click.testing import CliRunner
 
 from headrace.catalog import DatabaseSource, SourceStatus
@@ -14,7 +15,6 @@ from headrace.cli.main import app
 from headrace.config import DeclaredSource, load
 from headrace.errors import UserError
 from headrace.project.declared_sources import steps
-from headrace.project.new_project import init_project
 from headrace.sources.postgres.setup.open_capture import options_of
 from headrace.sources.postgres.setup.projection import Part
 
@@ -66,7 +66,7 @@ def test_what_is_something_else_is_refused(wanted: dict[str, DeclaredSource]) ->
 
 
 def project(folder: Path, text: str) -> Path:
-    init_project(folder)
+    ready_project(folder)
     with (folder / "headrace.toml").open("a", encoding="utf-8") as file:
         file.write(text)
     return folder
@@ -124,6 +124,6 @@ def test_the_command_says_what_it_would_do(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_no_sources_are_declared(tmp_path: Path) -> None:
-    init_project(tmp_path / "p")
+    ready_project(tmp_path / "p")
     result = CliRunner().invoke(app, ["--project", str(tmp_path / "p"), "source", "apply"])
     assert (result.exit_code, "declares no sources" in result.output) == (0, True)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from catalog_kit.ready import ready_project
 from catalog_kit.samples import lake, see
 
 from headrace.api.facade import Headrace
@@ -17,7 +18,6 @@ from headrace.errors import EnvironmentFault, UserError
 from headrace.events import Events
 from headrace.landing.captured_tables import add_tables
 from headrace.landing.lander import Lander, source_resource
-from headrace.project.new_project import init_project
 from headrace.refresh.held_leases import holding_leases
 from headrace.sources.capture import Landing
 
@@ -52,7 +52,7 @@ class Still:
 
 @pytest.fixture
 def hr(tmp_path: Path) -> Headrace:
-    return Headrace(init_project(tmp_path / "shop"))
+    return Headrace(ready_project(tmp_path / "shop"))
 
 
 @pytest.fixture

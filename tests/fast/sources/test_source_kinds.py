@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from catalog_kit.ready import ready_project
 from click.testing import CliRunner
 from kit.folder_kind import DOOMED, FOLDER, MARK
 from kit.house import NoSpark
@@ -22,7 +23,6 @@ from headrace.errors import EnvironmentFault, HeadraceError, UserError
 from headrace.events import Event, SlotRunningOut
 from headrace.landing import source_watch
 from headrace.names import TableName
-from headrace.project.new_project import init_project
 from headrace.sources import registry
 from headrace.sources.source_kind import SourceRequest
 from headrace.statements.grammar import CreateSource, parse_statement
@@ -44,7 +44,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    return init_project(tmp_path / "shop").root
+    return ready_project(tmp_path / "shop").root
 
 
 @pytest.fixture

@@ -1,67 +1,29 @@
-"""The demonstration, step by step; whoever runs it shows the results."""
+"""A demonstration's project: a folder of its own, and TPC-H loaded into it."""
 
 from __future__ import annotations
 
 import shutil
 import tempfile
-import time
-from dataclasses import dataclass
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from headrace import config
 from headrace.demo import tpch
-from headrace.demo.views import VIEWS, View
+from headrace.demo.views import View
 from headrace.errors import UserError
 from headrace.project.new_project import init_project
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
     from headrace.api.facade import Headrace
     from headrace.results.refresh_results import RefreshResult, VerifyResult
 
 MARK = ".headrace-demo"
 """A file that says a folder is a demonstration's, which the next one may remove."""
 
-
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """One stream table in one round.
-
-    Args:
-        refresh: What the refresh did.
-        full_seconds: Time of the whole query in the same run, its rows computed and thrown away.
-    """
-
-    refresh: RefreshResult
-    full_seconds: float
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain JSON values."""
-        return {**self.refresh.as_dict(), "full_query_seconds": self.full_seconds}
-
-
-@dataclass(frozen=True, slots=True)
-class Round:
-    """One round.
-
-    Args:
-        number: From 1.
-        changes: What was done to the sources.
-        refresh_seconds: Time of refreshing all stream tables.
-        compared: Stream table by stream table.
-    """
-
-    number: int
-    changes: tuple[tpch.Change, ...]
-    refresh_seconds: float
-    compared: tuple[Compared, ...]
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain JSON values."""
-        tables = [compared.as_dict() for compared in self.compared]
-        return {"round": self.number, "refresh_seconds": self.refresh_seconds, "tables": tables}
+TABLES = ("customer", "orders", "lineitem")
+"""What the demonstration's queries read of TPC-H."""
 
 
 def prepare_folder(folder: Path) -> config.Settings:
@@ -104,13 +66,15 @@ class Demo:
     def __exit__(self, *_: object) -> None:
         self.hr.close()
 
-    def load(self) -> dict[str, int]:
-        """Generate the data and load it; returns rows by table."""
-        with tempfile.TemporaryDirectory(prefix="headrace-tpch-") as scratch:
-            tpch.generate(Path(scratch), self.scale)
-            for statement in tpch.load_statements(Path(scratch)):
-                self.hr.spark.sql(statement)
-        return {table: self.hr.spark.table(f"lake.tpch.{table}").count() for table in tpch.TABLES}
+    def load(self, tables: Sequence[str] = TABLES) -> dict[str, int]:
+        """Generate the data while Spark starts, and load it; returns rows by table."""
+        with tempfile.TemporaryDirectory(prefix="headrace-tpch-") as scratch, ThreadPoolExecutor(1) as beside:
+            generated = beside.submit(tpch.generate, Path(scratch), self.scale, tables)
+            spark = self.hr.spark
+            generated.result()
+            for statement in tpch.load_statements(Path(scratch), tables=tables):
+                spark.sql(statement)
+        return {table: spark.table(f"lake.tpch.{table}").count() for table in tables}
 
     def create(self, view: View) -> RefreshResult:
         """Create and load one stream table."""
@@ -118,34 +82,6 @@ class Demo:
         assert result is not None
         return result
 
-    def change(self, number: int) -> tuple[tpch.Change, ...]:
-        """Change the sources: RF1, RF2 and updates."""
-        changes = tpch.changes(number)
-        for change in changes:
-            self.hr.spark.sql(change.sql)
-        return changes
-
-    def refresh(self, number: int, changes: tuple[tpch.Change, ...]) -> Round:
-        """Refresh all stream tables and time their whole queries beside them."""
-        began = time.monotonic()
-        refreshed = {result.name: result for result in self.hr.refresh()}
-        seconds = time.monotonic() - began
-        pinned = self.hr.at()
-        compared = tuple(
-            Compared(refreshed[view.name], timed(pinned.sql(view.query))) for view in VIEWS if view.name in refreshed
-        )
-        return Round(number, changes, seconds, compared)
-
     def verify(self) -> tuple[VerifyResult, ...]:
         """Compare every stream table with its query."""
         return self.hr.verify()
-
-
-def timed(frame: DataFrame) -> float:
-    """Return seconds to compute all rows of a query.
-
-    They are thrown away, so storing them is not counted.
-    """
-    began = time.monotonic()
-    frame.write.format("noop").mode("overwrite").save()
-    return time.monotonic() - began

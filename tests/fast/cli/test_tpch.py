@@ -10,8 +10,10 @@ from fast.cli.test_render import drawn
 
 from headrace.cli.render import demo as render
 from headrace.demo import tpch
-from headrace.demo.run import MARK, Compared, Round, prepare_folder
-from headrace.demo.views import VIEWS
+from headrace.demo.against_spark import Compared, Round, Total, plain_name, plain_query, totals
+from headrace.demo.killed import Killed
+from headrace.demo.run import MARK, prepare_folder
+from headrace.demo.views import ORDER_LINES, SEGMENT_REVENUE, VIEWS
 from headrace.errors import UserError
 from headrace.results.refresh_results import VerifyResult
 
@@ -47,11 +49,14 @@ def test_the_share_decides_the_number_of_buckets() -> None:
     assert ", 1000) =" in tpch.rf2(1)[0].sql
 
 
-def test_the_seven_views_are_of_the_wanted_kinds() -> None:
-    assert len(VIEWS) == len({view.name for view in VIEWS}) == 7
-    text = "\n".join(view.query for view in VIEWS)
-    for part in ("WHERE", "JOIN", "GROUP BY", "min(", "max(", "SELECT DISTINCT", "UNION ALL", "FROM tpch.order_lines"):
-        assert part in text
+def test_plain_spark_writes_the_same_queries_over_its_own_tables() -> None:
+    assert len({view.name for view in VIEWS}) == len(VIEWS)
+    over = plain_query(SEGMENT_REVENUE)
+    assert "FROM lake.plain.order_lines" in over
+    assert "tpch" not in over
+    join = plain_query(ORDER_LINES)
+    assert re.findall(r"(?:FROM|JOIN) (\S+)", join) == ["lake.tpch.customer", "lake.tpch.orders", "lake.tpch.lineitem"]
+    assert plain_name(ORDER_LINES) == "lake.plain.order_lines"
 
 
 def test_only_a_former_demo_is_replaced(tmp_path: Path) -> None:
@@ -66,13 +71,31 @@ def test_only_a_former_demo_is_replaced(tmp_path: Path) -> None:
     assert (folder / "headrace.toml").exists()
 
 
-def test_a_round_and_the_totals_fit_the_terminal(tmp_path: Path) -> None:
-    done = Round(1, tpch.changes(1), 2.5, tuple(Compared(refreshed(view.name), 1.25) for view in VIEWS))
-    text = drawn(render.round_of(done))
+def test_a_round_and_the_totals_fit_the_terminal() -> None:
+    first = Round(1, tpch.changes(1), 2.5, tuple(Compared(refreshed(view.name), 5.0) for view in VIEWS))
+    text = drawn(render.round_of(first))
     assert "tpch.segment_revenue" in text
-    assert "1.25 s" in text
-    totals = drawn(render.totals([done], [VerifyResult("a", True, 1, 0, 0, 0, 0.1)], 200.0))
-    assert "1 of 1 stream tables equal their queries." in totals
-    assert "3 min 20 s" in totals
+    assert "5.00 s" in text
+    assert "overwrites them in 20.00 s" in text
+    found = totals([first, first])
+    assert [total.plain_seconds for total in found] == [10.0] * len(VIEWS)
+    assert found[0].ratio == pytest.approx(10.0 / found[0].refresh_seconds)
+    closing = drawn(render.totals([first, first], found, [VerifyResult("a", True, 1, 0, 0, 0, 0.1)], 200.0))
+    assert "1 of 1 stream tables equal their queries." in closing
+    assert "40.00 s of overwriting became 5.00 s of refreshing: 8.0 ×" in closing
+    assert "3 min 20 s" in closing
     assert drawn(render.go_on(Path("demo-project"))).count("headrace") == 3
-    assert done.as_dict()["tables"][0]["full_query_seconds"] == 1.25
+    assert first.as_dict()["tables"][0]["insert_overwrite_seconds"] == 5.0
+
+
+def test_bars_are_as_long_as_the_times() -> None:
+    lines = drawn(render.bars([Total(ORDER_LINES, 2.0, 16.0), Total(SEGMENT_REVENUE, 4.0, 8.0)])).splitlines()[2:]
+    assert [line.count("█") for line in lines] == [32, 4, 16, 8]
+    assert lines[1].endswith("16.00 s became 2.00 s")
+    assert max(map(len, lines)) <= 80
+
+
+def test_what_was_killed_is_told_with_what_readers_see() -> None:
+    dead = Killed(42, "tpch.order_lines", "log staging.x")
+    assert "readers see 7 rows, as before" in drawn(render.killed(dead, 7, 7))
+    assert "not 8 as before" in drawn(render.killed(dead, 7, 8))

@@ -1,4 +1,4 @@
-"""The demonstration's tables."""
+"""The demonstration's tables and bars."""
 
 from __future__ import annotations
 
@@ -12,9 +12,14 @@ from headrace.cli.render.tables import MODE_STYLES, styled
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from headrace.demo.run import Round
+    from headrace.demo.against_spark import Round, Total
+    from headrace.demo.killed import Killed
+    from headrace.demo.live import Followed
     from headrace.demo.views import View
     from headrace.results.refresh_results import RefreshResult, VerifyResult
+
+BAR = 32
+"""Characters of the longest bar."""
 
 
 def loaded(rows: dict[str, int]) -> RenderableType:
@@ -24,7 +29,7 @@ def loaded(rows: dict[str, int]) -> RenderableType:
 
 def created(results: Sequence[tuple[View, RefreshResult]]) -> Iterator[RenderableType]:
     """Yield the stream tables and their first load."""
-    yield "\n[bold]Seven stream tables[/]"
+    yield f"\n[bold]{len(results)} stream tables[/], and the same tables written by plain Spark"
     yield first_loads(results)
 
 
@@ -37,14 +42,14 @@ def first_loads(results: Sequence[tuple[View, RefreshResult]]) -> RenderableType
 
 
 def round_of(done: Round) -> Iterator[RenderableType]:
-    """Yield one round: each refresh beside its whole query."""
+    """Yield one round: each refresh beside plain Spark."""
     table = fmt.grid(
-        "Stream table",
+        "Table",
         "Mode",
         ("Inserted", "right"),
         ("Deleted", "right"),
         ("Refresh", "right"),
-        ("Whole query", "right"),
+        ("INSERT OVERWRITE", "right"),
     )
     for compared in done.compared:
         refresh = compared.refresh
@@ -54,29 +59,67 @@ def round_of(done: Round) -> Iterator[RenderableType]:
             fmt.count(refresh.rows_inserted),
             fmt.count(refresh.rows_deleted),
             fmt.seconds(refresh.seconds),
-            fmt.seconds(compared.full_seconds),
+            fmt.seconds(compared.plain_seconds),
         )
     yield f"\n[bold]Round {done.number}[/]: {', '.join(change.what for change in done.changes)}"
     yield table
-    whole = sum(compared.full_seconds for compared in done.compared)
-    yield f"All refreshed in {fmt.seconds(done.refresh_seconds)}; the whole queries take {fmt.seconds(whole)}."
-
-
-def totals(rounds: Sequence[Round], verified: Sequence[VerifyResult], seconds: float) -> Iterator[RenderableType]:
-    """Yield the sum of it."""
-    right = sum(result.ok for result in verified)
-    refreshes = [compared.refresh for done in rounds for compared in done.compared]
-    rows = sum(refresh.rows_inserted + refresh.rows_deleted for refresh in refreshes)
-    differential = sum(refresh.mode.value == "DIFFERENTIAL" for refresh in refreshes)
-    spent = sum(done.refresh_seconds for done in rounds)
-    whole = sum(compared.full_seconds for done in rounds for compared in done.compared)
     yield (
-        f"[bold]{right} of {len(verified)} stream tables equal their queries.[/] {len(refreshes)} refreshes "
-        f"({differential} DIFFERENTIAL) changed {fmt.count(rows)} rows in {fmt.seconds(spent)};"
+        f"All refreshed in {fmt.seconds(done.refresh_seconds)}; plain Spark overwrites them in "
+        f"{fmt.seconds(done.plain_seconds)}."
+    )
+
+
+def bars(found: Sequence[Total]) -> Iterator[RenderableType]:
+    """Yield two bars for each table: all its overwriting, all its refreshes."""
+    longest = max(max(total.plain_seconds, total.refresh_seconds) for total in found)
+    width = max(len(total.view.name) for total in found)
+    yield "\n[bold]All rounds[/]: plain Spark's INSERT OVERWRITE, and the refresh"
+    for total in found:
+        became = f"{fmt.seconds(total.plain_seconds)} became {fmt.seconds(total.refresh_seconds)}"
+        yield f"{total.view.name:<{width}}  [dim]{_bar(total.plain_seconds, longest)}[/]"
+        yield f"{'':<{width}}  [green]{_bar(total.refresh_seconds, longest)}[/] {became}"
+
+
+def live(change: Followed) -> RenderableType:
+    """Return the line of a change that was followed."""
+    return f"  {change.what}: in every stream table after {fmt.seconds(change.seconds)}"
+
+
+def killed(dead: Killed, shown: int, expected: int) -> Iterator[RenderableType]:
+    """Yield what became of a refresh that was killed.
+
+    Args:
+        dead: The process.
+        shown: Rows that readers saw of the largest table afterwards.
+        expected: Rows that they saw before.
+    """
+    same = "as before" if shown == expected else f"[bold red]not {fmt.count(expected)} as before[/]"
+    yield f"\n[bold]Killed[/] process {dead.pid} as it wrote {dead.table}; readers see {fmt.count(shown)} rows, {same}."
+
+
+def taken_over(seconds: float) -> RenderableType:
+    """Return the line of the refresh after that."""
+    return f"The next refresh took over what the dead one held, and was done in {fmt.seconds(seconds)}."
+
+
+def totals(
+    rounds: Sequence[Round], found: Sequence[Total], verified: Sequence[VerifyResult], seconds: float
+) -> Iterator[RenderableType]:
+    """Yield the sum of it: the ratio last, and where it does not pay."""
+    right = sum(result.ok for result in verified)
+    spent, plain = sum(done.refresh_seconds for done in rounds), sum(done.plain_seconds for done in rounds)
+    least = min(found, key=lambda total: total.ratio)
+    yield (
+        f"[bold]{right} of {len(verified)} stream tables equal their queries.[/] "
+        f"The demo took {fmt.seconds(seconds)} in all."
     )
     yield (
-        f"the whole queries, their results thrown away, take {fmt.seconds(whole)}. "
-        f"The demo took {fmt.seconds(seconds)} in all."
+        f"[bold]{fmt.seconds(plain)} of overwriting became {fmt.seconds(spent)} of refreshing: "
+        f"{plain / spent:.1f} ×[/] (least: {least.view.name}, {least.ratio:.1f} ×)."
+    )
+    yield (
+        "It pays less, or not at all, where tables are small, where a tenth of the rows changes at once, and where each"
+        " refresh has to start Spark; AUTO then recomputes. BENCHMARKS has the figures."
     )
 
 
@@ -91,3 +134,9 @@ def go_on(folder: Path, program: str = "headrace") -> Iterator[RenderableType]:
     yield f"  cd {folder} && {program} status"
     yield f"  {program} explain tpch.segment_revenue"
     yield f'  {program} sql "SELECT * FROM tpch.segment_revenue ORDER BY revenue DESC LIMIT 5"'
+
+
+def _bar(value: float, longest: float) -> str:
+    """Return a bar in eighths of a character."""
+    eighths = max(1, round(value / longest * BAR * 8))
+    return "█" * (eighths // 8) + ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")[eighths % 8]

@@ -15,27 +15,41 @@ from headrace.cli.render import demo as render
 from headrace.cli.render import tables
 
 if TYPE_CHECKING:
-    from headrace.demo.run import Demo, Round
-    from headrace.results.refresh_results import VerifyResult
+    from headrace.demo.against_spark import ComparingDemo, Round
+    from headrace.demo.killed import Killed
+    from headrace.demo.live import Followed
+
+LIVE_CHANGES = 5
 
 
 def demonstrate(asked: Invocation, folder: Path, scale: float, rounds: int) -> bool:
     """Run it all; True when every stream table equals its query at the end."""
-    from headrace.demo.run import Demo
+    from headrace.demo.against_spark import ComparingDemo, totals
 
     began = time.monotonic()
     tell = Teller(asked)
     tell.say(f"[bold]Headrace on TPC-H[/], scale factor {scale:g}, in {folder}")
-    with Demo(folder, scale) as demo:
+    with ComparingDemo(folder, scale) as demo:
         _build(demo, asked, tell)
         done = [_round(demo, number, asked, tell) for number in range(1, rounds + 1)]
+        found = totals(done)
+        tell.say(*render.bars(found))
+        followed = _live(demo, tell)
+        dead = _killed(demo, asked, tell)
         with spinning(asked, demo.hr.events, "Comparing every stream table with its query"):
             verified = demo.verify()
     tell.say("\n[bold]Verify[/]: every stream table against its query", *tables.verifications(verified))
-    tell.say(*render.totals(done, verified, time.monotonic() - began))
+    tell.say(*render.totals(done, found, verified, time.monotonic() - began))
     tell.say(*render.go_on(folder, program()))
     if asked.json:
-        show(asked, _document(folder, done, verified), tuple)
+        document = {
+            "project": str(folder),
+            "rounds": [one.as_dict() for one in done],
+            "live": [change.as_dict() for change in followed],
+            "killed": dead.as_dict(),
+            "verified": [result.as_dict() for result in verified],
+        }
+        show(asked, document, tuple)
     return all(result.ok for result in verified)
 
 
@@ -56,7 +70,7 @@ def program() -> str:
     return "headrace" if shutil.which("headrace") else str(Path(sys.argv[0]).absolute())
 
 
-def _build(demo: Demo, asked: Invocation, tell: Teller) -> None:
+def _build(demo: ComparingDemo, asked: Invocation, tell: Teller) -> None:
     from headrace.demo.views import VIEWS
 
     with spinning(asked, demo.hr.events, "Starting Spark, generating and loading TPC-H"):
@@ -64,21 +78,45 @@ def _build(demo: Demo, asked: Invocation, tell: Teller) -> None:
     tell.say(render.loaded(rows))
     with following(asked, demo.hr.events, "Creating stream tables"):
         created = [(view, demo.create(view)) for view in VIEWS]
+    with spinning(asked, demo.hr.events, "Creating the same tables with plain Spark"):
+        for view in VIEWS:
+            demo.create_plain(view)
     tell.say(*render.created(created))
 
 
-def _round(demo: Demo, number: int, asked: Invocation, tell: Teller) -> Round:
+def _round(demo: ComparingDemo, number: int, asked: Invocation, tell: Teller) -> Round:
     with spinning(asked, demo.hr.events, f"Round {number}: changing the sources"):
         changes = demo.change(number)
-    with following(asked, demo.hr.events, f"Round {number}: timing the whole queries"):
-        done = demo.refresh(number, changes)
+    with following(asked, demo.hr.events, f"Round {number}: overwriting with plain Spark"):
+        done = demo.compare(number, changes)
     tell.say(*render.round_of(done))
     return done
 
 
-def _document(folder: Path, rounds: list[Round], verified: tuple[VerifyResult, ...]) -> dict[str, Any]:
-    return {
-        "project": str(folder),
-        "rounds": [done.as_dict() for done in rounds],
-        "verified": [result.as_dict() for result in verified],
-    }
+def _live(demo: ComparingDemo, tell: Teller) -> list[Followed]:
+    from headrace.demo.live import follow
+
+    tell.say("\n[bold]Live[/]: schedules ON CHANGE, one change after the other")
+    followed = []
+    for change in follow(demo.hr, LIVE_CHANGES):
+        tell.say(render.live(change))
+        followed.append(change)
+    return followed
+
+
+def _killed(demo: ComparingDemo, asked: Invocation, tell: Teller) -> Killed:
+    from headrace.demo.killed import kill_a_refresh
+
+    number = LIVE_CHANGES + 100
+    with spinning(asked, demo.hr.events, "Changing the sources; another process refreshes, and is killed as it writes"):
+        before = demo.rows()
+        demo.change(number)
+        dead = kill_a_refresh(demo.folder)
+        after = demo.rows()
+    tell.say(*render.killed(dead, after, before))
+    with following(asked, demo.hr.events, "Refreshing after the kill"):
+        began = time.monotonic()
+        demo.hr.refresh()
+        seconds = time.monotonic() - began
+    tell.say(render.taken_over(seconds))
+    return dead

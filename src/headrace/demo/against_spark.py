@@ -105,14 +105,14 @@ class ComparingDemo(Demo):
         return self._timed(f"CREATE TABLE {plain_name(view)} USING iceberg AS {plain_query(view)}")
 
     def change(self, number: int) -> tuple[tpch.Change, ...]:
-        """Change the sources: RF1, RF2 and updates."""
-        changes = tpch.changes(number)
+        """Change the sources: RF1, RF2 and prices."""
+        changes = tpch.changes(number, self.scale)
         for change in changes:
             self.hr.spark.sql(change.sql)
         return changes
 
     def rows(self) -> int:
-        """Return how many rows readers see of the largest table."""
+        """Return how many rows readers see of the first table."""
         return self.hr.spark.table(f"lake.{VIEWS[0].name}").count()
 
     def compare(self, number: int, changes: tuple[tpch.Change, ...]) -> Round:

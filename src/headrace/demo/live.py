@@ -54,7 +54,7 @@ def follow(hr: Headrace, changes: int) -> Iterator[Followed]:
         hr.alter_stream_table(view.name, schedule="ON CHANGE")
     with _scheduler(hr):
         for number in range(changes):
-            change = tpch.updates(number, SHARE)[0]
+            change = tpch.price_changes(number, SHARE)
             hr.spark.sql(change.sql)
             began = time.monotonic()
             _until_fresh(hr, began)

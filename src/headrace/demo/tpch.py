@@ -153,23 +153,26 @@ def rf2(number: int, share: float = 0.001, namespace: str = "tpch", among: Stret
     )
 
 
-def updates(number: int, share: float = 0.001, namespace: str = "tpch") -> tuple[Change, ...]:
-    """Change prices of line items and segments of customers; arguments as for `rf1`."""
-    lake = f"lake.{namespace}"
-    return (
-        Change(
-            "prices changed",
-            f"UPDATE {lake}.lineitem SET l_extendedprice = l_extendedprice + 1.00 "
-            f"WHERE {_chosen('l_orderkey', 3 * number + 2, share)}",
-        ),
-        Change(
-            "customers moved to another segment",
-            f"UPDATE {lake}.customer SET c_mktsegment = CASE c_mktsegment WHEN 'BUILDING' THEN 'MACHINERY' "
-            f"ELSE 'BUILDING' END WHERE {_chosen('c_custkey', number, share)}",
-        ),
+def price_changes(number: int, share: float = 0.001, namespace: str = "tpch", among: Stretch | None = None) -> Change:
+    """Return a change of prices of line items; arguments as for `rf1`."""
+    return Change(
+        "prices changed",
+        f"UPDATE lake.{namespace}.lineitem SET l_extendedprice = l_extendedprice + 1.00 "
+        f"WHERE {_chosen('l_orderkey', 3 * number + 2, share, among)}",
     )
 
 
-def changes(number: int, share: float = 0.001, namespace: str = "tpch") -> tuple[Change, ...]:
-    """Return a whole round: RF1, RF2 and updates."""
-    return rf1(number, share, namespace) + rf2(number, share, namespace) + updates(number, share, namespace)
+def changes(number: int, scale: float, share: float = 0.001) -> tuple[Change, ...]:
+    """Return a whole round over orders next to each other, as a day's are: RF1, RF2 and changed prices.
+
+    Args:
+        number: The round, from 0; every round changes other keys.
+        scale: As for `stretch`.
+        share: How many of the orders are copied, deleted, and changed in price, each.
+    """
+    copied, gone, changed = (stretch(3 * number + i, share, scale) for i in range(3))
+    return (
+        *rf1(number + 1, share, among=copied),
+        *rf2(number + 1, share, among=gone),
+        price_changes(number + 1, share, among=changed),
+    )

@@ -13,7 +13,7 @@ from headrace.demo import tpch
 from headrace.demo.against_spark import Compared, Round, Total, plain_name, plain_query, totals
 from headrace.demo.killed import Killed
 from headrace.demo.run import MARK, prepare_folder
-from headrace.demo.views import ORDER_LINES, SEGMENT_REVENUE, VIEWS
+from headrace.demo.views import ORDER_REVENUE, SEGMENT_REVENUE, VIEWS
 from headrace.errors import UserError
 from headrace.results.refresh_results import VerifyResult
 
@@ -34,12 +34,12 @@ def test_orders_and_line_items_are_merge_on_read_the_others_copy_on_write(tmp_pa
 
 def test_rounds_touch_different_keys() -> None:
     conditions = [
-        re.search(r"pmod\(.*", change.sql)[0]  # type: ignore[index]
-        for number in range(1, 6)
-        for change in tpch.changes(number)
-        if "o_orderkey" in change.sql
+        re.search(r"BETWEEN .*", change.sql)[0]  # type: ignore[index]
+        for number in range(5)
+        for change in tpch.changes(number, 1.0)
+        if "orders" in change.what or "prices" in change.what
     ]
-    assert len(conditions) == len(set(conditions)) == 10
+    assert len(conditions) == len(set(conditions)) == 15
     shifts = {re.search(r"o_orderkey \+ (\d+)", tpch.rf1(n)[0].sql)[1] for n in range(1, 6)}  # type: ignore[index]
     assert len(shifts) == 5
 
@@ -47,16 +47,15 @@ def test_rounds_touch_different_keys() -> None:
 def test_the_share_decides_the_number_of_buckets() -> None:
     assert ", 100) =" in tpch.rf2(1, share=0.01)[0].sql
     assert ", 1000) =" in tpch.rf2(1)[0].sql
+    assert ", 10000) =" in tpch.price_changes(1, 0.0001).sql
 
 
 def test_plain_spark_writes_the_same_queries_over_its_own_tables() -> None:
     assert len({view.name for view in VIEWS}) == len(VIEWS)
     over = plain_query(SEGMENT_REVENUE)
-    assert "FROM lake.plain.order_lines" in over
-    assert "tpch" not in over
-    join = plain_query(ORDER_LINES)
-    assert re.findall(r"(?:FROM|JOIN) (\S+)", join) == ["lake.tpch.customer", "lake.tpch.orders", "lake.tpch.lineitem"]
-    assert plain_name(ORDER_LINES) == "lake.plain.order_lines"
+    assert re.findall(r"(?:FROM|JOIN) (\S+)", over) == ["lake.plain.order_revenue", "lake.tpch.customer"]
+    assert re.findall(r"(?:FROM|JOIN) (\S+)", plain_query(ORDER_REVENUE)) == ["lake.tpch.orders", "lake.tpch.lineitem"]
+    assert plain_name(ORDER_REVENUE) == "lake.plain.order_revenue"
 
 
 def test_only_a_former_demo_is_replaced(tmp_path: Path) -> None:
@@ -72,7 +71,7 @@ def test_only_a_former_demo_is_replaced(tmp_path: Path) -> None:
 
 
 def test_a_round_and_the_totals_fit_the_terminal() -> None:
-    first = Round(1, tpch.changes(1), 2.5, tuple(Compared(refreshed(view.name), 5.0) for view in VIEWS))
+    first = Round(1, tpch.changes(1, 1.0), 2.5, tuple(Compared(refreshed(view.name), 5.0) for view in VIEWS))
     text = drawn(render.round_of(first))
     assert "tpch.segment_revenue" in text
     assert "5.00 s" in text
@@ -89,13 +88,13 @@ def test_a_round_and_the_totals_fit_the_terminal() -> None:
 
 
 def test_bars_are_as_long_as_the_times() -> None:
-    lines = drawn(render.bars([Total(ORDER_LINES, 2.0, 16.0), Total(SEGMENT_REVENUE, 4.0, 8.0)])).splitlines()[2:]
+    lines = drawn(render.bars([Total(ORDER_REVENUE, 2.0, 16.0), Total(SEGMENT_REVENUE, 4.0, 8.0)])).splitlines()[2:]
     assert [line.count("█") for line in lines] == [32, 4, 16, 8]
     assert lines[1].endswith("16.00 s became 2.00 s")
     assert max(map(len, lines)) <= 80
 
 
 def test_what_was_killed_is_told_with_what_readers_see() -> None:
-    dead = Killed(42, "tpch.order_lines", "log staging.x")
+    dead = Killed(42, "tpch.order_revenue", "log staging.x")
     assert "readers see 7 rows, as before" in drawn(render.killed(dead, 7, 7))
     assert "not 8 as before" in drawn(render.killed(dead, 7, 8))

@@ -107,10 +107,9 @@ def _live(demo: ComparingDemo, tell: Teller) -> list[Followed]:
 def _killed(demo: ComparingDemo, asked: Invocation, tell: Teller) -> Killed:
     from headrace.demo.killed import kill_a_refresh
 
-    number = LIVE_CHANGES + 100
     with spinning(asked, demo.hr.events, "Changing the sources; another process refreshes, and is killed as it writes"):
         before = demo.rows()
-        demo.change(number)
+        demo.change(0)
         dead = kill_a_refresh(demo.folder)
         after = demo.rows()
     tell.say(*render.killed(dead, after, before))

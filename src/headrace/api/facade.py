@@ -13,6 +13,7 @@ from headrace.api.inspecting import InspectVerbs
 from headrace.api.safeguarding import SafeguardVerbs
 from headrace.api.scheduling import ScheduleVerbs
 from headrace.api.tables import TableVerbs
+from headrace.project.moved_project import refuse_moved
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,12 +32,18 @@ def open(path_or_settings: str | Path | config.Settings = ".", *, spark: SparkSe
     like a project without stream tables. Settings made by hand name a catalog that is made when it is missing.
 
     Raises:
-        UserError: `PROJECT_NOT_FOUND`, `CONFIG_INVALID`.
+        UserError: `PROJECT_NOT_FOUND`, `CONFIG_INVALID`, `PROJECT_MOVED`, `PROJECT_COPIED`.
         EnvironmentFault: The catalog cannot be opened; `CATALOG_UNREACHABLE` when there is none.
     """
     if isinstance(path_or_settings, config.Settings):
         return Headrace(path_or_settings, spark=spark)
-    return Headrace(config.load(path_or_settings), spark=spark, create=False)
+    found = Headrace(config.load(path_or_settings), spark=spark, create=False)
+    try:
+        refuse_moved(found.settings, found._catalog)
+    except BaseException:
+        found.close()
+        raise
+    return found
 
 
 class Headrace(TableVerbs, DeployVerbs, SafeguardVerbs, ScheduleVerbs, InspectVerbs, ExplainVerbs):

@@ -122,13 +122,17 @@ def check_jars(settings: config.Settings) -> Check:
 
 def check_catalog(settings: config.Settings) -> Check:
     """Return the catalog answers and has this version's revision."""
+    from headrace.catalog import Catalog
     from headrace.catalog.inspection import revision_of
     from headrace.catalog.schema import REVISIONS
+    from headrace.project.moved_project import refuse_moved
 
     shown, revision = revision_of(settings.catalog_url)
     if revision is None:
         return Check("Catalog", Outcome.FAIL, f"{shown} holds no catalog.", "Run `headrace init` for a new project.")
     if revision == REVISIONS[-1]:
+        with Catalog.open(settings.catalog_url, create=False) as catalog:
+            refuse_moved(settings, catalog)
         return Check("Catalog", Outcome.OK, f"{shown}, revision {revision}")
     if revision in REVISIONS:
         remedy = "It is migrated, after a backup, when the project is next opened."

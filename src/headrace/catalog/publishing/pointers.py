@@ -54,6 +54,20 @@ _EVERY = sa.select(_C.table_namespace, _C.table_name, _C.metadata_location, _C.i
 _SOME = _EVERY.where(sa.tuple_(_C.table_namespace, _C.table_name).in_(sa.bindparam("keys", expanding=True)))
 
 
+def outside(connection: Connection, folder: str) -> str | None:
+    """Return one table's metadata file that lies in another local folder, as a path; None when there is none."""
+    local = _C.metadata_location.startswith("/"), _C.metadata_location.startswith("file:/")
+    inside = [
+        _C.metadata_location.startswith(f"{p}{folder.rstrip('/')}/", autoescape=True) for p in ("", "file:", "file://")
+    ]
+    found = connection.execute(
+        sa.select(_C.metadata_location)
+        .where(_C.catalog_name == LAKE, sa.or_(*local), sa.not_(sa.or_(*inside)))
+        .limit(1)
+    ).scalar()
+    return None if found is None else "/" + str(found).removeprefix("file:").lstrip("/")
+
+
 def read(connection: Connection, catalog: str, names: Iterable[TableName] | None) -> dict[TableName, Pointer]:
     """Return pointers of one Iceberg catalog, of all its tables and views or of some."""
     wanted = None if names is None else {key_of(n) for n in names}

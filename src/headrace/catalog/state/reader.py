@@ -274,6 +274,10 @@ class Reader:
         """Return the newest history entry of every stream table that exists and has one."""
         return history.last(self._connection)
 
+    def metadata_outside(self, folder: str) -> str | None:
+        """Return one table's metadata file that lies in another local folder, as a path; None when there is none."""
+        return pointers.outside(self._connection, folder)
+
     def pointers(self, catalog: str = LAKE, names: Iterable[TableName] | None = None) -> dict[TableName, Pointer]:
         """Return metadata pointers of one Iceberg catalog, from one query.
 

@@ -30,6 +30,20 @@ CODES = (
         retry="no",
     ),
     ErrorCode(
+        "PROJECT_MOVED",
+        message="The project's folder was moved or renamed.",
+        cause="Iceberg's metadata names files by their whole path, which no longer leads to them.",
+        remedy="Move it back, or make a link of the old name that leads to the new one.",
+        retry="no",
+    ),
+    ErrorCode(
+        "PROJECT_COPIED",
+        message="The project's folder is a copy of another project.",
+        cause="Its tables are that project's files, and a refresh would write there.",
+        remedy="Work in the original, or make a new project and create the stream tables in it.",
+        retry="no",
+    ),
+    ErrorCode(
         "FOLDER_NOT_EMPTY",
         message="The demo will not write into that folder.",
         cause="It holds something that is no earlier demo.",

@@ -25,7 +25,7 @@ TABLES = ("ones", "sums", "both")
 LAG = dt.timedelta(minutes=10)
 """So far a green may be behind; its promotion brings it up to the common cut."""
 PATIENCE = 120.0
-MOVED_ON = ("GREEN_BEHIND", "NO_COMMON_CUT")
+MOVED_ON = ("GREEN_BEHIND", "NO_COMMON_CUT", "LEASE_HELD")
 """Answers of a promotion while the sources change faster than both generations can follow."""
 
 PIPELINE = """

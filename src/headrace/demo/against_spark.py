@@ -82,7 +82,7 @@ class Total:
 
     @property
     def ratio(self) -> float:
-        """How many times as long overwriting took."""
+        """Return how many times as long overwriting took."""
         return self.plain_seconds / self.refresh_seconds
 
 
@@ -97,7 +97,7 @@ def totals(rounds: Sequence[Round]) -> tuple[Total, ...]:
 
 
 class ComparingDemo(Demo):
-    """A demonstration in which plain Spark keeps the same tables, as one would do without Headrace."""
+    """A demonstration in which plain Spark keeps the same tables beside Headrace."""
 
     def create_plain(self, view: View) -> float:
         """Make the table with plain Spark; returns seconds."""
@@ -116,7 +116,7 @@ class ComparingDemo(Demo):
         return self.hr.spark.table(f"lake.{VIEWS[0].name}").count()
 
     def compare(self, number: int, changes: tuple[tpch.Change, ...]) -> Round:
-        """Refresh all stream tables, and overwrite all plain tables; who is first changes with every round."""
+        """Refresh all stream tables and overwrite all plain ones, in turns who is first."""
         if number % 2:
             seconds, refreshed = self._refresh()
             plain = self._overwrite()

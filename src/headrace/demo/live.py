@@ -1,4 +1,4 @@
-"""Follows changes as they come: schedules run, rows change, and each change is timed until every table shows it."""
+"""Follows changes as they come, and times each until every stream table shows it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Followed:
 
 
 def follow(hr: Headrace, changes: int) -> Iterator[Followed]:
-    """Change the sources while schedules run; yield how long each change took to arrive everywhere.
+    """Change the sources while schedules run; yield how long each change took.
 
     Args:
         hr: The project.
@@ -81,5 +81,6 @@ def _until_fresh(hr: Headrace, began: float) -> None:
                 "DEMO_NOT_FOLLOWED",
                 f"{PATIENCE:.0f} s after a change, {names} did not show it.",
                 hint="headrace events, in the demo's folder, tells why.",
+                retryable=True,
             )
         time.sleep(0.05)

@@ -163,7 +163,7 @@ def price_changes(number: int, share: float = 0.001, namespace: str = "tpch", am
 
 
 def changes(number: int, scale: float, share: float = 0.001) -> tuple[Change, ...]:
-    """Return a whole round over orders next to each other, as a day's are: RF1, RF2 and changed prices.
+    """Return a whole round over adjacent orders: RF1, RF2 and changed prices.
 
     Args:
         number: The round, from 0; every round changes other keys.

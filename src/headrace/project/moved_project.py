@@ -1,7 +1,8 @@
-"""Tells that a project's folder was moved or copied: Iceberg's metadata names its files by absolute paths.
+"""Tells that a project's folder was moved or copied.
 
-Only of a project that is whole in one folder, catalog and warehouse included, can that be known and does it matter: the
-tables of a moved one are missing, and those of a copy are the original's own files, which a refresh would write into.
+Iceberg's metadata names files by absolute paths. Only of a project that is whole in one folder, catalog and warehouse
+included, can that be known and does it matter: the tables of a moved one are missing, and those of a copy are the
+original's own files, which a refresh would write into.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def refuse_moved(settings: config.Settings, catalog: Catalog) -> None:
 
 
 def former_root(location: str, warehouse: Path) -> Path | None:
-    """Return the project folder that a metadata file was written in, None when it cannot be told.
+    """Return the project folder that a metadata file was written in; None: nobody can tell.
 
     Args:
         location: The metadata file, a path.

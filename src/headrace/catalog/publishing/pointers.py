@@ -55,7 +55,7 @@ _SOME = _EVERY.where(sa.tuple_(_C.table_namespace, _C.table_name).in_(sa.bindpar
 
 
 def outside(connection: Connection, folder: str) -> str | None:
-    """Return one table's metadata file that lies in another local folder, as a path; None when there is none."""
+    """Return the path of a table's metadata file in another local folder, if there is one."""
     local = _C.metadata_location.startswith("/"), _C.metadata_location.startswith("file:/")
     inside = [
         _C.metadata_location.startswith(f"{p}{folder.rstrip('/')}/", autoescape=True) for p in ("", "file:", "file://")

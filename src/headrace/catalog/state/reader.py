@@ -275,7 +275,7 @@ class Reader:
         return history.last(self._connection)
 
     def metadata_outside(self, folder: str) -> str | None:
-        """Return one table's metadata file that lies in another local folder, as a path; None when there is none."""
+        """Return the path of a table's metadata file in another local folder, if there is one."""
         return pointers.outside(self._connection, folder)
 
     def pointers(self, catalog: str = LAKE, names: Iterable[TableName] | None = None) -> dict[TableName, Pointer]:

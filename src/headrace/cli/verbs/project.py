@@ -64,7 +64,7 @@ def doctor(asked: Invocation, spark: bool) -> None:
 )
 @pass_invocation
 def demo(asked: Invocation, words: tuple[str, ...], scale: float | None, rounds: int, seconds: int) -> None:
-    """Build a TPC-H lakehouse, and keep four tables of it by Headrace and by plain Spark, in turns.
+    """Build a TPC-H lakehouse; keep four tables by Headrace and by plain Spark, in turns.
 
     Rounds of changes are timed against `INSERT OVERWRITE`, then followed live; a process is killed as it refreshes, and
     every stream table is compared with its query. Scale factor 1 has 8 million rows and needs 2 GB of disk.

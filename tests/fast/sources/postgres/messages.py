@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from headrace.sources.postgres.remote_tables import RemoteColumn, RemoteTable
 from headrace.sources.postgres.wal.pgoutput import UNCHANGED, Value
+from headrace.sources.postgres.wal.pgoutput_columns import Bytes
 
 TEXT = 25
 
@@ -22,6 +23,10 @@ def row(values: Sequence[Value | str]) -> bytes:
             data = value.encode() if isinstance(value, str) else value
             out += b"t" + struct.pack(">I", len(data)) + data
     return out
+
+
+def blocks(messages: Sequence[bytes], size: int = 1_000) -> list[Bytes]:
+    return [Bytes.of(messages[at : at + size]) for at in range(0, len(messages), size)]
 
 
 def begin(lsn: int, xid: int = 7) -> bytes:

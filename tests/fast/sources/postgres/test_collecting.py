@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+from copy import deepcopy
 
 import pytest
 from fast.sources.postgres import messages as m
 
 from headrace.errors import InternalError
+from headrace.sources.postgres.spool.text_columns import keyed as written
 from headrace.sources.postgres.wal import net_collector as collecting
 from headrace.sources.postgres.wal.net_changes import KeyedChanges, WeighedChanges
 from headrace.sources.postgres.wal.net_collector import Collector
@@ -26,13 +28,14 @@ def how(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def collect(*messages: bytes, landed: int = 0, until: int | None = None) -> Collector:
     collector = Collector({T.oid: T, FULL.oid: FULL}, landed, until)
-    collector.feed([m.relation(T), m.relation(FULL), *messages])
+    collector.feed(m.blocks([m.relation(T), m.relation(FULL), *messages]))
     return collector
 
 
 def keyed(*messages: bytes) -> KeyedChanges:
     found = collect(m.begin(10), *messages, m.commit(10, 20)).changes[T.oid]
     assert isinstance(found, KeyedChanges)
+    found.one_by_one()
     found.rows = {key: None if row is None else unpacked(row) for key, row in found.rows.items()}
     return found
 
@@ -102,8 +105,12 @@ def test_whole_rows_are_weighed() -> None:
         m.commit(10, 20),
     ).changes[2]
     assert isinstance(found, WeighedChanges)
-    assert [unpacked(row) for row in found.added] == [[b"1", b"x", b"y"], [b"1", b"z", b"y"]]
-    assert [unpacked(row) for row in found.removed] == [[b"1", b"x", b"y"], [b"5", None, b""]]
+    came, went = (
+        [*rows, *(row for bulk in bulks for row in bulk.packed())]
+        for rows, bulks in ((found.added, found.came), (found.removed, found.went))
+    )
+    assert sorted(unpacked(row) for row in came) == [[b"1", b"x", b"y"], [b"1", b"z", b"y"]]
+    assert [unpacked(row) for row in went] == [[b"1", b"x", b"y"], [b"5", None, b""]]
 
 
 def test_transactions_that_are_landed_or_too_late_are_left_out() -> None:
@@ -113,7 +120,7 @@ def test_transactions_that_are_landed_or_too_late_are_left_out() -> None:
         *(m.begin(30), m.insert(1, "3", "", ""), m.commit(30, 39)),
     ]
     found = collect(*stream, landed=19, until=30)
-    assert list(found.changes[1].rows) == [(b"2",)]
+    assert found.changes[1].touched() == {(b"2",)}
     assert (found.transactions, found.rows, found.end) == (1, 1, 29)
     assert collect(*stream, landed=39).changes == {}
 
@@ -133,14 +140,18 @@ def test_much_is_spilled_by_rows_and_by_bytes(how: str) -> None:
     large = [m.insert(1, str(k), "x" * 1000, "") for k in range(5)]
     small = [m.insert(1, str(k), "", "") for k in range(5, 10)]
     collector = Collector(
-        {T.oid: T}, 0, spill=lambda c: parts.append([int(k[0]) for k in c[T.oid].rows]), most=4, most_bytes=2000
+        {T.oid: T},
+        0,
+        spill=lambda c: parts.append(sorted(int(k[0]) for k in c[T.oid].touched())),
+        most=4,
+        most_bytes=2000,
     )
-    collector.feed([m.relation(T), m.begin(10), *large, *small, m.commit(10, 20)])
+    collector.feed(m.blocks([m.relation(T), m.begin(10), *large, *small, m.commit(10, 20)]))
     if how == "together":  # bytes are counted when a block of messages has been taken in
         assert parts == [[0, 1, 2, 3], [4, 5, 6, 7]]
     else:
         assert parts == [[0, 1], [2, 3], [4, 5, 6, 7]]
-    assert list(collector.changes[T.oid].rows) == [(b"8",), (b"9",)]
+    assert collector.changes[T.oid].touched() == {(b"8",), (b"9",)}
     assert collector.rows == 10
 
 
@@ -162,9 +173,12 @@ def test_what_is_left_makes_the_mirror_what_the_table_is(seed: int) -> None:
             m.commit(batch, batch),
         ]
         collector = Collector({T.oid: T}, 0)
-        collector.feed([m.relation(T), *stream])
+        collector.feed(m.blocks([m.relation(T), *stream], chance.randint(1, 9)))
         if T.oid in collector.changes:
-            mirror = brought(mirror, collector.changes[T.oid])
+            changes = collector.changes[T.oid]
+            assert isinstance(changes, KeyedChanges)
+            alike(changes)
+            mirror = brought(mirror, changes)
         assert mirror == {(k.encode(),): [v.encode() for v in row] for k, row in server.items()}
 
 
@@ -186,6 +200,14 @@ def _step(chance: random.Random, server: dict[str, list[str]]) -> bytes:
     server[to] = new
     sent = [to, new[1], new[2] if large else UNCHANGED]
     return m.update(1, sent, [key, None, None] if to != key else None)
+
+
+def alike(changes: KeyedChanges) -> None:
+    """What is written of messages held together is what is written of them one by one."""
+    together = [row for batch in written(T, changes) for row in batch.to_pylist()]
+    changes.one_by_one()
+    alone = [row for batch in written(T, deepcopy(changes)) for row in batch.to_pylist()]
+    assert sorted(map(str, together)) == sorted(map(str, alone))
 
 
 def brought(mirror: dict, changes: KeyedChanges) -> dict:

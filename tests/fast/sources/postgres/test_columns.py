@@ -9,7 +9,9 @@ from fast.sources.postgres import messages as m
 
 from headrace.errors import InternalError
 from headrace.sources.postgres.spool.text_columns import keyed, weighed
+from headrace.sources.postgres.wal import net_collector
 from headrace.sources.postgres.wal.net_changes import KeyedChanges, WeighedChanges
+from headrace.sources.postgres.wal.net_collector import Collector
 from headrace.sources.postgres.wal.pgoutput import UNCHANGED, Insert, Value, unpacked
 from headrace.sources.postgres.wal.pgoutput_columns import Bytes
 
@@ -49,6 +51,36 @@ def test_what_is_no_row_is_refused(bad: bytes) -> None:
     found = Bytes.of([m.row(["1", "2"]), bad])
     with pytest.raises(InternalError, match="PGOUTPUT_UNREADABLE"):
         found.rows(found.starts, 2)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_messages_held_together_leave_what_they_leave_one_by_one(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keys of two columns that come, change, go and come again, over several blocks."""
+    monkeypatch.setattr(net_collector, "TOGETHER", 1)
+    chance, key = random.Random(seed), ("id", "a")
+    table = m.table(key=key)
+    mirror = {(str(chance.randint(0, 3)), "x") for _ in range(3)}
+    stream, there = list[bytes](), set(mirror)
+    for _ in range(chance.randint(40, 90)):
+        row = (str(chance.randint(0, 3)), chance.choice("xy"))
+        if row not in there:
+            stream.append(m.insert(table.oid, *row, str(chance.random())))
+            there.add(row)
+        elif chance.random() < 0.4:
+            stream.append(m.delete(table.oid, *row, None))
+            there.remove(row)
+        else:
+            stream.append(m.update(table.oid, [*row, chance.choice((None, str(chance.random())))]))
+    collector = Collector({table.oid: table}, 0)
+    collector.feed(m.blocks([m.relation(table), m.begin(1), *stream, m.commit(1, 2)], 36))
+    changes = collector.changes[table.oid]
+    assert isinstance(changes, KeyedChanges)
+    assert (len(changes.bulk) > 0, changes.rows) == (True, {})
+    together = [row for batch in keyed(table, changes) for row in batch.to_pylist()]
+    changes.one_by_one()
+    alone = [row for batch in keyed(table, changes) for row in batch.to_pylist()]
+    assert sorted(map(str, together)) == sorted(map(str, alone))
+    assert {(r["c0"], r["c1"]) for r in together if not r["known"]}.isdisjoint(mirror)
 
 
 def test_rows_in_whatever_form_are_written_alike() -> None:

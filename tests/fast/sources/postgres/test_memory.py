@@ -18,8 +18,9 @@ from headrace.sources.capture import Landing
 from headrace.sources.postgres.spool.text_columns import CHUNK_BYTES, keyed, weighed
 from headrace.sources.postgres.triggers.trigger_capture import TriggerCapture
 from headrace.sources.postgres.wal.net_changes import KeyedChanges, WeighedChanges
-from headrace.sources.postgres.wal.net_collector import BLOCK, MOST, VALUE, Collector
+from headrace.sources.postgres.wal.net_collector import MOST, VALUE, Collector
 from headrace.sources.postgres.wal.pgoutput import UNCHANGED
+from headrace.sources.postgres.wal.slots import BLOCK
 from headrace.sources.postgres.wal.wal_capture import Captured, PostgresCapture
 
 MIB, GIB = 1 << 20, 1 << 30
@@ -89,7 +90,7 @@ def test_values_taken_out_of_their_rows_count_as_what_they_take() -> None:
     most = BLOCK * 2 * VALUE  # less than three values a row, and much more than what is sent of them
     collector = Collector({table.oid: table}, 0, spill=lambda changes: held.append(len(changes[1])), most_bytes=most)
     updates = [m.update(table.oid, [str(g), "x", UNCHANGED]) for g in range(4 * BLOCK)]
-    collector.feed([m.begin(1), m.relation(table), *updates, m.commit(1, 2)])
+    collector.feed(m.blocks([m.begin(1), m.relation(table), *updates, m.commit(1, 2)], BLOCK))
     assert len(held) >= 4
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
 
 from headrace.errors import InternalError
 from headrace.names import TableName
@@ -18,6 +21,7 @@ from headrace.sources.postgres.spool.landed_table import PostgresTable
 from headrace.sources.postgres.wal import log_witness, slots
 from headrace.sources.postgres.wal.net_changes import Key, KeyedChanges
 from headrace.sources.postgres.wal.net_collector import Collector
+from headrace.sources.postgres.wal.pgoutput_columns import Bytes
 from headrace.sources.postgres.wal.wal_capture import PostgresCapture
 from headrace.sources.source_kind import Check
 
@@ -43,6 +47,10 @@ class NodeChanges:
     emptied: frozenset[TableName]
     keys: Mapping[TableName, Collection[Key] | None]
     told: str | None = None
+
+
+_EMPTY, _UNFINISHED = re.compile(rb"BM*C"), re.compile(rb"BM*\Z")
+"""A transaction without anything but logical messages; one that has nothing else yet."""
 
 
 class NodeLog(PostgresCapture):
@@ -109,7 +117,7 @@ class NodeLog(PostgresCapture):
 
     def _keys(self, collector: Collector, parts: Sequence[PostgresTable]) -> dict[TableName, Collection[Key] | None]:
         found: dict[TableName, Collection[Key] | None] = {
-            self._mirrors[oid]: changes.rows.keys()
+            self._mirrors[oid]: changes.touched()
             for oid, changes in collector.changes.items()
             if isinstance(changes, KeyedChanges)
         }
@@ -156,26 +164,25 @@ def flush(connection: Connection) -> int:
     return int(str(row[0]))
 
 
-def _with_mark(messages: Iterable[bytes], mark: int, text: str) -> Iterator[bytes]:
+def _with_mark(log: Iterable[Bytes], mark: int, text: str) -> Iterator[Bytes]:
     """Pass messages on but for marks; refuse a log that lacks the mark of this cut.
 
     Transactions that have nothing but such messages are left out, too: those by which a log is flushed.
     """
     wanted, seen = PREFIX.encode() + b"\0" + len(text).to_bytes(4) + text.encode(), False
-    begun: bytes | None = None
-    for message in messages:
-        kind = message[0]
-        if kind == 0x4D:  # M
-            seen = seen or message[10:] == wanted
-        elif kind == 0x42:  # B
-            begun = message
-        elif kind == 0x43 and begun is not None:  # C
-            begun = None
-        else:
-            if begun is not None:
-                yield begun
-                begun = None
-            yield message
+    begun: bytes | None = None  # by the end of the block before
+    for block in log:
+        joined = block if begun is None else Bytes.of([begun, *block])
+        kinds = joined.values[joined.starts].tobytes()
+        passed = np.frombuffer(kinds, np.uint8) != ord("M")
+        seen = seen or any(joined[place][10:] == wanted for place in np.flatnonzero(~passed).tolist())
+        for empty in _EMPTY.finditer(kinds):
+            passed[empty.start() : empty.end()] = False
+        unfinished = _UNFINISHED.search(kinds)
+        begun = None if unfinished is None else joined[unfinished.start()]
+        if unfinished is not None:
+            passed[unfinished.start() :] = False
+        yield joined.pick(np.flatnonzero(passed))
     if not seen:
         raise InternalError(
             "CAPTURE_DIVERGED",

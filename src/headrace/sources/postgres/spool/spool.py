@@ -158,7 +158,7 @@ class Spool:
         if isinstance(changes, WeighedChanges):
             return self.write_weighed(table, weighed(table, changes), truncated=changes.truncated)
         spooled = self.write(table, checked(table, keyed(table, changes)))
-        known, unsent = len(changes.fresh) < len(changes.rows), bool(changes.origins)
+        known, unsent = changes.known, bool(changes.origins)
         return replace(spooled, truncated=changes.truncated, keyed=True, known=known, unsent=unsent)
 
     def write_weighed(

@@ -12,9 +12,10 @@ from headrace.errors import EnvironmentFault
 from headrace.sources.postgres.remote_tables import RemoteTable
 from headrace.sources.postgres.spool.landing_sql import KNOWN, LIVE, UNSENT, WEIGHED, origin_of
 from headrace.sources.postgres.type_mapping import parse_array, place_of
+from headrace.sources.postgres.wal.bulk_changes import KeyedBulk, PlacedRows, left_of
 from headrace.sources.postgres.wal.net_changes import Key, KeyedChanges, WeighedChanges
 from headrace.sources.postgres.wal.pgoutput import UNCHANGED, Packed, Values
-from headrace.sources.postgres.wal.pgoutput_columns import Bytes
+from headrace.sources.postgres.wal.pgoutput_columns import Bytes, Places
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,7 +29,9 @@ T = TypeVar("T")
 
 def weighed(table: RemoteTable, changes: WeighedChanges) -> Iterator[pa.RecordBatch]:
     """Yield rows that were added and removed, as text with weights 1 and −1."""
-    for rows, weight in ((changes.added, 1), (changes.removed, -1)):
+    for rows, bulks, weight in ((changes.added, changes.came, 1), (changes.removed, changes.went, -1)):
+        for bulk in bulks:
+            yield _with_weight(_columns_at(table, bulk, bulk.at), len(bulk), weight)
         for part in _chunks(rows, _bytes_of):
             if packed := [row for row in part if isinstance(row, bytes)]:
                 yield _with_weight(unpacked_columns(table, packed), len(packed), weight)
@@ -39,12 +42,14 @@ def weighed(table: RemoteTable, changes: WeighedChanges) -> Iterator[pa.RecordBa
 def _with_weight(columns: dict[str, pa.Array], count: int, weight: int) -> pa.RecordBatch:
     import pyarrow as pa
 
-    columns[WEIGHED] = pa.array([weight] * count, pa.int32())
+    columns[WEIGHED] = pa.array(np.full(count, weight, np.int32))
     return pa.RecordBatch.from_pydict(columns)
 
 
 def keyed(table: RemoteTable, changes: KeyedChanges) -> Iterator[pa.RecordBatch]:
     """Yield the last row of each changed key as text, and what is known of its former row."""
+    if changes.bulk:
+        yield from _bulk(table, changes.bulk)
     for part in _chunks(changes.rows.items(), lambda item: _bytes_of(item[1])):
         gone = [key for key, row in part if row is None]
         packed = {key: row for key, row in part if isinstance(row, bytes)}
@@ -57,6 +62,19 @@ def keyed(table: RemoteTable, changes: KeyedChanges) -> Iterator[pa.RecordBatch]
             rows = list(listed.values())
             unsent = _replace_unsent(rows) if changes.origins else {}
             yield _batch(changes, table, list(listed), columns_of(table, rows), unsent)
+
+
+def _bulk(table: RemoteTable, bulks: Sequence[KeyedBulk]) -> Iterator[pa.RecordBatch]:
+    """Yield what is left of messages that were held together."""
+    import pyarrow as pa
+
+    for bulk, left in zip(bulks, left_of(bulks), strict=True):
+        for places, live in ((left.live, True), (left.gone, False)):
+            if len(places):
+                columns = _columns_at(table, bulk.rows, bulk.rows.at[places])
+                columns[LIVE] = pa.array(np.full(len(places), live))
+                columns[KNOWN] = pa.array(~left.fresh[places])
+                yield pa.RecordBatch.from_pydict(columns)
 
 
 def _batch(
@@ -92,6 +110,12 @@ def unpacked_columns(table: RemoteTable, rows: Sequence[Packed]) -> dict[str, pa
     found = Bytes.of(rows)
     columns, _ = found.rows(found.starts, len(table.columns))
     return {place_of(i): text_of(found.binary(column), table, i) for i, column in enumerate(columns)}
+
+
+def _columns_at(table: RemoteTable, rows: PlacedRows, at: Places) -> dict[str, pa.Array]:
+    """Return the rows that begin at some places as columns of text."""
+    columns, _ = rows.messages.rows(at, len(table.columns))
+    return {place_of(i): text_of(rows.messages.binary(column), table, i) for i, column in enumerate(columns)}
 
 
 def columns_of(table: RemoteTable, rows: Sequence[Values]) -> dict[str, pa.Array]:

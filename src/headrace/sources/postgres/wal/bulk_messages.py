@@ -1,8 +1,9 @@
 """Takes in many messages about one table at once.
 
-Pure. All of them are taken apart together (`columns.py`); what is left to do one by one is to look up keys. Messages
-that need more than that are few, and are left to `pgoutput.decode`: an UPDATE that moves a row to another key, or that
-left large values out.
+Pure. All of them are taken apart together (`pgoutput_columns.py`), and stay together: they are put down as they came,
+and what is left of each key is found when the batch ends (`bulk_changes.py`). Messages that need more than that are
+few, and are left to `pgoutput.decode`: an UPDATE that moves a row to another key, or that left large values out. From
+the first one on, the keys of its table are looked up one by one.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from headrace.sources.postgres.wal.net_changes import Key, KeyedChanges, WeighedChanges
-from headrace.sources.postgres.wal.pgoutput_columns import Bytes, Placed, Places
+from headrace.sources.postgres.wal.bulk_changes import KeyedBulk, PlacedRows, keys_in
+from headrace.sources.postgres.wal.net_changes import KeyedChanges, WeighedChanges
+from headrace.sources.postgres.wal.pgoutput_columns import Bytes, Placed
 
 _INSERT, _UPDATE, _DELETE = b"IUD"
 _NEW, _OLD = b"NO"
@@ -26,7 +28,7 @@ Alone = Callable[[bytes], None]
 """Takes in a message that cannot be taken in with others."""
 
 
-def take_in(changes: KeyedChanges | WeighedChanges, messages: Sequence[bytes], width: int, alone: Alone) -> None:
+def take_in(changes: KeyedChanges | WeighedChanges, messages: Bytes, width: int, alone: Alone) -> None:
     """Take in messages about rows of one table, in order.
 
     Args:
@@ -35,68 +37,63 @@ def take_in(changes: KeyedChanges | WeighedChanges, messages: Sequence[bytes], w
         width: How many columns the table has.
         alone: Takes in a message that needs more.
     """
-    found = Bytes.of(messages)
-    kinds, heads = found.values[found.starts], found.values[found.starts + _HEAD]
+    kinds, heads = messages.values[messages.starts], messages.values[messages.starts + _HEAD]
     if isinstance(changes, KeyedChanges):
-        _by_key(changes, messages, found, kinds, heads, width, alone)
+        _by_key(changes, messages, kinds, heads, width, alone)
     else:
-        _by_weight(changes, messages, found, kinds, heads, width, alone)
+        _by_weight(changes, messages, kinds, heads, width, alone)
 
 
 def _by_key(
     changes: KeyedChanges,
-    messages: Sequence[bytes],
-    found: Bytes,
+    messages: Bytes,
     kinds: NDArray[np.uint8],
     heads: NDArray[np.uint8],
     width: int,
     alone: Alone,
 ) -> None:
-    columns, _ = found.rows(found.starts + _ROW, width)
+    columns, _ = messages.rows(messages.starts + _ROW, width)
     simple = (kinds == _DELETE) | ((heads == _NEW) & ~_unsent(columns))
-    keys = _keys(found, [columns[place] for place in changes.key])
-    inserted = (kinds == _INSERT).tolist()
-    rows = [m[_ROW:] if m[0] != _DELETE else None for m in messages]
+    rows = PlacedRows(messages, messages.starts + _ROW)
+    bulk = KeyedBulk(rows, kinds == _INSERT, kinds == _DELETE, [columns[place] for place in changes.key])
+    if not changes.rows and simple.all():
+        changes.bulk.append(bulk)
+        return
+    keys, inserted, deleted = keys_in(bulk), bulk.inserted.tolist(), bulk.deleted.tolist()
+    sent = [None if gone else row for gone, row in zip(deleted, rows.packed(), strict=True)]
     for start, end in pairwise((-1, *np.flatnonzero(~simple).tolist(), len(messages))):
         if start >= 0:
             alone(messages[start])
         part = slice(start + 1, end)
-        changes.many(zip(inserted[part], keys[part], rows[part], strict=True))
-
-
-def _keys(found: Bytes, columns: Sequence[Placed]) -> list[Key]:
-    return list(zip(*map(found.pieces, columns), strict=True))
+        changes.many(zip(inserted[part], keys[part], sent[part], strict=True))
 
 
 def _by_weight(
     changes: WeighedChanges,
-    messages: Sequence[bytes],
-    found: Bytes,
+    messages: Bytes,
     kinds: NDArray[np.uint8],
     heads: NDArray[np.uint8],
     width: int,
     alone: Alone,
 ) -> None:
-    columns, ends = found.rows(found.starts + _ROW, width)
+    begins = messages.starts + _ROW
+    columns, ends = messages.rows(begins, width)
     updated = np.flatnonzero((kinds == _UPDATE) & (heads == _OLD))
-    news, _ = found.rows(ends[updated] + 1, width)
+    news, _ = messages.rows(ends[updated] + 1, width)
     simple = (kinds != _UPDATE) & ~_unsent(columns)
     simple[updated] = ~_unsent(news)
-    cuts = _relative(ends, found.starts)
-    for message, kind, cut, fine in zip(messages, kinds.tolist(), cuts, simple.tolist(), strict=True):
-        if not fine:
-            alone(message)
-        elif kind == _INSERT:
-            changes.added.append(message[_ROW:])
-        else:
-            changes.removed.append(message[_ROW:cut])
-            if kind == _UPDATE:
-                changes.added.append(message[cut + 1 :])
-
-
-def _relative(places: Places, starts: Places) -> list[int]:
-    found: list[int] = (places - starts).tolist()
-    return found
+    came = np.flatnonzero(simple & (kinds == _INSERT))
+    went = np.flatnonzero(simple & (kinds != _INSERT))
+    both = np.flatnonzero(simple & (kinds == _UPDATE))
+    for bulk, at, until in (
+        (changes.came, begins[came], messages.ends[came]),
+        (changes.came, ends[both] + 1, messages.ends[both]),
+        (changes.went, begins[went], ends[went]),
+    ):
+        if len(at):
+            bulk.append(PlacedRows(Bytes(messages.data, at, until, messages.values), at))
+    for place in np.flatnonzero(~simple).tolist():
+        alone(messages[place])
 
 
 def _unsent(columns: Sequence[Placed]) -> Mask:

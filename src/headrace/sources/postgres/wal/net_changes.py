@@ -9,7 +9,8 @@ Two ways, by what the stream says of old rows:
   every row that came and every row that went. This needs no key, keeps equal rows apart, and stays right where a
   deferrable key is violated for a moment inside a transaction.
 
-Pure: no connection, no Arrow.
+Pure: no connection. Messages that come many at once are held together (`bulk_changes.py`), those that come alone one by
+one; from the first one on of a table that has a key, its rows are looked up by key.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from headrace.errors import InternalError
+from headrace.sources.postgres.wal.bulk_changes import KeyedBulk, PlacedRows, keys_in
 from headrace.sources.postgres.wal.pgoutput import (
     UNCHANGED,
     Delete,
@@ -42,6 +44,7 @@ class KeyedChanges:
         rows: The last image per touched key, packed as long as nothing is asked of it; None for a deleted row.
         fresh: Keys under which the mirror has no row, because the batch began with their INSERT.
         origins: For images that hold UNCHANGED: the key of the mirror's row that has the values.
+        bulk: Messages that came together, as long as none came alone; nothing is in `rows` then.
     """
 
     key: tuple[int, ...]
@@ -49,13 +52,16 @@ class KeyedChanges:
     rows: dict[Key, Values | Packed | None] = field(default_factory=dict)
     fresh: set[Key] = field(default_factory=set)
     origins: dict[Key, Key] = field(default_factory=dict)
+    bulk: list[KeyedBulk] = field(default_factory=list)
 
     def insert(self, message: Insert) -> None:
         """Take in an INSERT."""
+        self.one_by_one()
         self._put(self._key(message.new), message.new, None)
 
     def update(self, message: Update) -> None:
         """Take in an UPDATE, also one that moves the row to another key."""
+        self.one_by_one()
         new, old = message.new, message.old
         if old is not None:
             for place in self.key:  # a large key value that stayed the same is in the old key only
@@ -76,6 +82,7 @@ class KeyedChanges:
 
     def delete(self, message: Delete) -> None:
         """Take in a DELETE."""
+        self.one_by_one()
         self._remove(self._key(message.old))
 
     def many(self, changes: Iterable[tuple[bool, Key, Packed | None]]) -> None:
@@ -84,6 +91,7 @@ class KeyedChanges:
         Args:
             changes: For each, in order: whether it is an INSERT, the key, and the new row; no row for a DELETE.
         """
+        self.one_by_one()
         rows, fresh, origins = self.rows, self.fresh, self.origins
         for inserted, key, row in changes:
             if row is None:
@@ -98,11 +106,28 @@ class KeyedChanges:
     def truncate(self) -> None:
         """Take in a TRUNCATE: nothing before counts."""
         self.truncated = True
-        for held in (self.rows, self.fresh, self.origins):
+        for held in (self.rows, self.fresh, self.origins, self.bulk):
             held.clear()
 
+    def one_by_one(self) -> None:
+        """Look up by key what was held together."""
+        bulks, self.bulk = self.bulk, []
+        for bulk in bulks:
+            rows = (None if gone else row for gone, row in zip(bulk.deleted, bulk.rows.packed(), strict=True))
+            self.many(zip(bulk.inserted.tolist(), keys_in(bulk), rows, strict=True))
+
+    @property
+    def known(self) -> bool:
+        """Return whether the mirror may have a row of some key."""
+        return len(self.fresh) < len(self.rows) or any(not bulk.inserted.all() for bulk in self.bulk)
+
+    def touched(self) -> set[Key]:
+        """Return the keys that were touched."""
+        return {*self.rows, *(key for bulk in self.bulk for key in keys_in(bulk))}
+
     def __len__(self) -> int:
-        return len(self.rows)
+        """Return how many keys were touched; where messages are held together, at most."""
+        return len(self.rows) + sum(map(len, self.bulk))
 
     def _key(self, values: Values) -> Key:
         return tuple(values[place] for place in self.key)
@@ -145,11 +170,15 @@ class WeighedChanges:
         truncated: The table was emptied.
         added: Rows that came, packed or not.
         removed: Rows that went.
+        came: Rows that came, many at once.
+        went: Rows that went, many at once.
     """
 
     truncated: bool = False
     added: list[Values | Packed] = field(default_factory=list)
     removed: list[Values | Packed] = field(default_factory=list)
+    came: list[PlacedRows] = field(default_factory=list)
+    went: list[PlacedRows] = field(default_factory=list)
 
     def insert(self, message: Insert) -> None:
         """Take in an INSERT."""
@@ -176,11 +205,11 @@ class WeighedChanges:
     def truncate(self) -> None:
         """Take in a TRUNCATE: nothing before counts."""
         self.truncated = True
-        self.added.clear()
-        self.removed.clear()
+        for held in (self.added, self.removed, self.came, self.went):
+            held.clear()
 
     def __len__(self) -> int:
-        return len(self.added) + len(self.removed)
+        return len(self.added) + len(self.removed) + sum(map(len, (*self.came, *self.went)))
 
 
 def changes_for(identity: str, key: Sequence[int]) -> KeyedChanges | WeighedChanges:

@@ -6,10 +6,12 @@ publishing and acknowledging), never the other way round.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
 
 from headrace.sources.postgres.remote_tables import RemoteTable
 from headrace.sources.postgres.wal.bulk_messages import take_in
@@ -27,6 +29,7 @@ from headrace.sources.postgres.wal.pgoutput import (
     Update,
     decode,
 )
+from headrace.sources.postgres.wal.pgoutput_columns import Bytes
 
 Spill = Callable[[Mapping[int, KeyedChanges | WeighedChanges]], None]
 
@@ -37,14 +40,11 @@ MOST_BYTES, VALUE = 256 << 20, 56
 """And so many bytes of messages about them: rows may be large. A value that had to be taken out of its row is an object
 of Python's, and takes so many bytes more."""
 
-BLOCK, BLOCK_BYTES = 8_192, 4 << 20
-"""Messages that are looked at together, and their bytes, about."""
-
 TOGETHER = 32
 """From so many messages about one table on, taking them in together is faster than one by one."""
 
-_OTHER = re.compile(rb"[^IUD]")
-"""Messages that are not about rows, by the first byte."""
+_ROWS = tuple(b"IUD")
+"""Messages about rows, by the first byte."""
 
 
 @dataclass(slots=True)
@@ -95,24 +95,22 @@ class Collector:
     def __post_init__(self) -> None:
         self._roots = {leaf: table.oid for table in self.tables.values() for leaf in table.leaves}
 
-    def feed(self, messages: Iterable[bytes]) -> None:
+    def feed(self, blocks: Iterable[Bytes]) -> None:
         """Take in messages as they come from `pgoutput`."""
-        for block in _blocks(messages):
+        for block in blocks:
             self.messages += len(block)
-            rows: list[bytes] = []
-            done = 0
-            for other in _OTHER.finditer(bytes([data[0] for data in block])):
-                place = other.start()
-                if not self._skip:
-                    rows += block[done:place]
+            kinds = block.values[block.starts]
+            others = np.flatnonzero(~np.isin(kinds, _ROWS)).tolist()
+            wanted, done = np.zeros(len(block), np.bool_), 0
+            for place in others:
+                wanted[done:place] = not self._skip
                 message, done = decode(block[place]), place + 1
                 if isinstance(message, (Relation, Truncate)):
-                    self._rows(rows)
-                    rows = []
+                    self._rows(block, np.flatnonzero(wanted[:place]))
+                    wanted[:place] = False
                 self._other(message)
-            if not self._skip:
-                rows += block[done:]
-            self._rows(rows)
+            wanted[done:] = not self._skip
+            self._rows(block, np.flatnonzero(wanted))
 
     def _other(self, message: Message | None) -> None:
         """Take in a message that is not about a row."""
@@ -129,28 +127,26 @@ class Collector:
                     changes.truncate()
                     self.rows += 1
 
-    def _rows(self, messages: Sequence[bytes]) -> None:
+    def _rows(self, block: Bytes, places: NDArray[np.intp]) -> None:
         """Take in messages about rows; they keep their order within each table."""
-        tables: dict[bytes, list[bytes]] = {}
-        for data in messages:
-            tables.setdefault(data[1:5], []).append(data)
-        for name, of in tables.items():
-            oid, done = int.from_bytes(name), 0
+        if not len(places):
+            return
+        oids = block.numbers(block.starts[places] + 1)
+        for oid in dict.fromkeys(oids.tolist()):
+            of, done = places[oids == oid], 0
             together = len(of) >= TOGETHER and oid not in self._old
             while done < len(of) and (changes := self._of(oid)) is not None:
-                part = of[done : done + max(self.most - self._held, 1)] if together else [of[done]]
-                self._taken(oid, changes, part, together)
+                part = of[done : done + (max(self.most - self._held, 1) if together else 1)]
+                self._taken(oid, changes, block.pick(part), together)
                 done += len(part)
 
-    def _taken(
-        self, oid: int, changes: KeyedChanges | WeighedChanges, messages: Sequence[bytes], together: bool
-    ) -> None:
+    def _taken(self, oid: int, changes: KeyedChanges | WeighedChanges, messages: Bytes, together: bool) -> None:
         if together:
             take_in(changes, messages, len(self.tables[oid].columns), partial(self._row, oid, changes))
         else:
             self._row(oid, changes, messages[0])
         self.rows, self._held = self.rows + len(messages), self._held + len(messages)
-        self._bytes += sum(map(len, messages))
+        self._bytes += messages.size
         if self.spill is not None and (self._held >= self.most or self._bytes >= self.most_bytes):
             self.spill(self.changes)
             self.changes, self._held, self._bytes = {}, 0, 0
@@ -230,16 +226,3 @@ class Collector:
 def _key_of(message: Relation) -> frozenset[str]:
     """Return the columns that identify old rows; empty if rows are sent whole or not at all."""
     return frozenset(c.name for c in message.columns if c.key) if message.identity in "di" else frozenset()
-
-
-def _blocks(messages: Iterable[bytes]) -> Iterator[list[bytes]]:
-    block: list[bytes] = []
-    size = 0
-    for data in messages:
-        block.append(data)
-        size += len(data)
-        if size >= BLOCK_BYTES or len(block) >= BLOCK:
-            yield block
-            block, size = [], 0
-    if block:
-        yield block

@@ -9,7 +9,7 @@ Source: PostgreSQL documentation, "Logical Replication Message Formats".
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -56,20 +56,54 @@ class Bytes:
     Args:
         data: All of them.
         starts: Where each begins.
+        ends: Where each ends.
         values: The same as numbers.
     """
 
     data: bytes
     starts: Places
+    ends: Places
     values: NDArray[np.uint8]
 
     @classmethod
-    def of(cls, pieces: Sequence[bytes]) -> Bytes:
-        """Put pieces together."""
+    def of(cls, pieces: Sequence[bytes | memoryview], *, leading: int = 0) -> Bytes:
+        """Put pieces together.
+
+        Args:
+            pieces: The pieces.
+            leading: So many bytes at the beginning of each are none of it.
+        """
         data = b"".join((*pieces, _PADDING))
-        ends = np.cumsum(np.fromiter(map(len, pieces), np.int64, len(pieces)))
-        starts = np.concatenate((np.zeros(1, np.int64), ends[:-1])) if len(pieces) else ends
-        return cls(data, starts, np.frombuffer(data, np.uint8))
+        sizes = np.fromiter(map(len, pieces), np.int64, len(pieces))
+        ends = np.cumsum(sizes)
+        return cls(data, ends - sizes + leading, ends, np.frombuffer(data, np.uint8))
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def __getitem__(self, number: int) -> bytes:
+        """Return a piece."""
+        return self.data[self.starts[number] : self.ends[number]]
+
+    @property
+    def size(self) -> int:
+        """Return how many bytes the pieces have."""
+        return int((self.ends - self.starts).sum())
+
+    def pick(self, places: NDArray[np.intp]) -> Bytes:
+        """Return some of the pieces, without the bytes of the others where these are most."""
+        if len(places) == len(self):
+            return self
+        picked = Bytes(self.data, self.starts[places], self.ends[places], self.values)
+        return Bytes.of([*picked]) if 2 * picked.size < len(self.data) else picked
+
+    def numbers(self, at: Places) -> NDArray[np.uint32]:
+        """Return the numbers of four bytes that begin at places."""
+        return self._numbers(">u4")[at].astype(np.uint32)
+
+    def __iter__(self) -> Iterator[bytes]:
+        data = self.data
+        return (data[start:end] for start, end in zip(self.starts.tolist(), self.ends.tolist(), strict=True))
 
     def rows(self, at: Places, width: int) -> tuple[list[Placed], Places]:
         """Return where the values of rows lie, column by column, and where each row ends.
@@ -121,8 +155,9 @@ class Bytes:
         count = len(column.starts)
         offsets = np.zeros(count + 1, np.int32)
         np.cumsum(column.lengths, out=offsets[1:])
-        places = np.repeat(column.starts - offsets[:-1], column.lengths)
-        places += np.arange(offsets[-1])
+        small = np.int32 if len(self.data) <= np.iinfo(np.int32).max else np.int64
+        places = np.repeat((column.starts - offsets[:-1]).astype(small), column.lengths)
+        places += np.arange(offsets[-1], dtype=small)
         text = column.kinds == _TEXT
         valid = None if text.all() else pa.py_buffer(np.packbits(text, bitorder="little"))
         buffers = [valid, pa.py_buffer(offsets), pa.py_buffer(self.values[places])]

@@ -22,9 +22,12 @@ from headrace.sources.postgres.server import STORED_GENERATED
 from headrace.sources.postgres.setup.projection import check_conditions, check_syntax, condition, reading
 from headrace.sources.postgres.snapshot.open_transactions import Told, telling_whom
 from headrace.sources.postgres.wal.pgoutput import Begin, decode
+from headrace.sources.postgres.wal.pgoutput_columns import Bytes
 
 _SIGNATURE = b"PGCOPY\n\xff\r\n\0"
 _HEADER = len(_SIGNATURE) + 8
+_LEADING, _TRAILER = 6, b"\xff\xff"
+"""Of binary COPY: before the only field of a row there are so many bytes, the last four of them its length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,10 +315,14 @@ def what_happened(connection: Connection, name: str, table: str, before: str | N
     )
 
 
+BLOCK, BLOCK_BYTES = 32_768, 4 << 20
+"""Messages that are given together, and their bytes, about."""
+
+
 def peek(
     connection: Connection, slot: str, publication: str, until: int, limit: int | None, *, messages: bool = False
-) -> Iterator[bytes]:
-    """Yield messages of the transactions committed up to a position, without moving the slot.
+) -> Iterator[Bytes]:
+    """Yield blocks of messages of what was committed up to a position; the slot stays.
 
     Args:
         connection: A connection, not in a transaction.
@@ -333,14 +340,35 @@ def peek(
         "'publication_names', {}, 'messages', {})) TO STDOUT (FORMAT binary)"
     ).format(*map(sql.Literal, (slot, lsn_of(until), limit, _quoted(publication), str(messages).lower())))
     with connection.cursor() as cursor, cursor.copy(query) as copy:
-        first = True
-        while piece := copy.read():
-            data = bytes(piece)
-            if first:
-                if data[: len(_SIGNATURE)] != _SIGNATURE:
-                    raise InternalError("COPY_UNREADABLE", "PostgreSQL's COPY begins with an unknown signature.")
-                data, first = data[_HEADER:], False
-            yield from _fields(data)
+        first = bytes(copy.read())
+        if first[: len(_SIGNATURE)] != _SIGNATURE:
+            raise _unreadable("begins with an unknown signature")
+        pieces: list[bytes | memoryview] = [first[_HEADER:]]
+        held = len(first)
+        read, take = copy.read, pieces.append
+        while piece := read():
+            take(piece)  # type: ignore[arg-type]
+            held += len(piece)
+            if held >= BLOCK_BYTES or len(pieces) >= BLOCK:
+                yield _fields(pieces)
+                pieces.clear()
+                held = 0
+        yield _fields(pieces)
+
+
+def _fields(pieces: list[bytes | memoryview]) -> Bytes:
+    """Return the single field of every row in pieces of binary COPY, one piece a row."""
+    if pieces and bytes(pieces[-1]) == _TRAILER:
+        pieces.pop()
+    pieces = [piece for piece in pieces if piece] if pieces and not pieces[0] else pieces
+    found = Bytes.of(pieces, leading=_LEADING)
+    if (found.numbers(found.starts - 4) != found.ends - found.starts).any():
+        raise _unreadable("has rows that are not sent one by one")
+    return found
+
+
+def _unreadable(how: str) -> InternalError:
+    return InternalError("COPY_UNREADABLE", f"PostgreSQL's COPY {how}.")
 
 
 def anything(connection: Connection, slot: str, publication: str, until: int) -> bool:
@@ -362,18 +390,6 @@ def anything(connection: Connection, slot: str, publication: str, until: int) ->
 
 def _quoted(publication: str) -> str:
     return '"' + publication.replace('"', '""') + '"'
-
-
-def _fields(data: bytes) -> Iterator[bytes]:
-    """Yield the single field of every whole row in a piece of binary COPY.
-
-    The server sends rows whole.
-    """
-    at = 0
-    while at < len(data) and data[at : at + 2] != b"\xff\xff":
-        start = at + 6
-        at = start + int.from_bytes(data[at + 2 : start])
-        yield data[start:at]
 
 
 _LAST_BEGUN = """

@@ -16,6 +16,7 @@ import uuid
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 from psycopg import sql
@@ -143,7 +144,8 @@ class PostgresCapture:
             with self._locked(connection, wanted) as locked, slot as (start, snapshot):
 
                 def touched(tables: Mapping[TableName, RemoteTable]) -> Iterator[tuple[TableName, set[Key] | None]]:
-                    return keys_of(slots.peek(connection, self._what.slot, self._what.slot, start, None), tables)
+                    log = slots.peek(connection, self._what.slot, self._what.slot, start, None)
+                    return keys_of(chain.from_iterable(log), tables)
 
                 ledger = ledger or Ledger(self._spool, self._mark(now, {"published": published, "lsn": start}))
                 landed = self._copied_on(locked, snapshot, ledger, touched)
@@ -301,8 +303,9 @@ class PostgresCapture:
         for oid, changes in by_table.items():
             if len(changes) or changes.truncated:
                 table = self._known[oid]
-                former = self._former.get(oid, table)
-                yield PostgresTable(self._mirrors[oid], table, self._spool.write_changes(table, changes), former=former)
+                former, spooled = self._former.get(oid, table), self._spool.write_changes(table, changes)
+                if not spooled.empty or spooled.truncated:
+                    yield PostgresTable(self._mirrors[oid], table, spooled, former=former)
 
     # ---- altered tables
 

@@ -37,7 +37,7 @@ from headrace.lake.tables import create_log, create_namespace, create_table, new
 from headrace.landing.mirror_thinning import Thinner
 from headrace.landing.mirrors import Hand, Mirroring, Moved
 from headrace.landing.operation_ids import OP, OperationIds, last_of
-from headrace.landing.shared_keys import KEY_ON_TWO_NODES
+from headrace.landing.shared_keys import KEY_ON_TWO_NODES, KeyOnTwoNodes
 from headrace.names import LAKE, STAGING, SYSTEM_NAMESPACE, TableName
 from headrace.physical.shared_changes import SharedChanges, by_semantics, followers, view_of
 from headrace.ports import Runner, Session
@@ -322,7 +322,7 @@ class Lander:
                 landing = read(capture, source)
                 if landing.tables:
                     self.events.emit(RefreshStarted(name, mode, None, ()))
-                moved = self._bring(source, landing) if landing.tables else {}
+                landing, moved = self._brought(source, capture, landing, leases)
                 if landing.keep_position:
                     self.events.emit(StageStarted(name, "publish"))
                     self._publish(before, source, landing, moved, leases())
@@ -345,6 +345,7 @@ class Lander:
                     self.events.emit(Notice(notice))
         self.told.pop(name, None)
         self.landings[name] = self.landings.get(name, 0) + bool(landing.tables)
+        self._read_all_after(name, *landing.held.values())
         if before.failure is not None and before.failure.over is None:
             with suppress(HeadraceError):  # what is landed is landed
                 self.catalog.end_source_failure(name)
@@ -358,10 +359,17 @@ class Lander:
             self.events.emit(RefreshFailed(name, *failure))
         with suppress(HeadraceError):  # the failure itself is told, whatever becomes of the note
             self.catalog.note_source_failure(name, error)
-        if error.code == KEY_ON_TWO_NODES:  # a row that moves is whole once all is read
-            self.landings[name] = UNLIMITED
+        self._read_all_after(name, error)
         if error.code in kind_of(source.kind).stopping:
             self.catalog.set_source_status(name, SourceStatus.STOPPED, error.code, error.message)
+
+    def _read_all_after(self, name: str, *errors: HeadraceError) -> None:
+        """Have the next landing read all there is where a key was on two nodes.
+
+        A row that moves is whole then.
+        """
+        if any(error.code == KEY_ON_TWO_NODES for error in errors):
+            self.landings[name] = UNLIMITED
 
     def _note_nodes(self, source: DatabaseSource, held: Mapping[str, HeadraceError]) -> None:
         """Report, once, nodes of which nothing was landed, and note those that are landed again."""
@@ -386,6 +394,20 @@ class Lander:
                 f"Mirror {foreign[0].name} {what} by somebody else since Headrace published it; nothing was landed.",
                 hint=f"Drop source {source.name} and create it again; mirrors are Headrace's to write.",
             )
+
+    def _brought(
+        self, source: DatabaseSource, capture: Capture, landing: Landing, leases: Callable[[], tuple[Lease, ...]]
+    ) -> tuple[Landing, dict[TableName, Moved]]:
+        """Write a landing, without the nodes that add a key which another one has."""
+        while landing.tables:
+            try:
+                return landing, self._bring(source, landing)
+            except KeyOnTwoNodes as error:
+                if not isinstance(capture, NodesCapture):
+                    raise error.fault from error
+                landing = capture.without(error.node, error.fault)
+                self.catalog.reset_staging([t for m in source.mirrors for t in m.stored], held=leases())
+        return landing, {}
 
     def _bring(self, source: DatabaseSource, landing: Landing) -> dict[TableName, Moved]:
         """Write every mirror of a landing in parallel.

@@ -35,9 +35,10 @@ CODES = (
     ),
     ErrorCode(
         "KEY_ON_TWO_NODES",
-        message="Two servers of a source have a row of the same key; nothing was landed.",
+        message="Two servers of a source have a row of the same key; nothing is landed of the one that added it.",
         cause="It was inserted on both; or it moves from one to the other, and has not left the first yet.",
-        remedy="Delete one of the two. Or create the source with `same_key = 'allowed'`.",
+        remedy="Delete one of the two; the other servers go on meanwhile. Or create the source with "
+        "`same_key = 'allowed'`.",
         retry="yes",
     ),
     ErrorCode(

@@ -30,6 +30,16 @@ Read = Mapping[str, "Landing | HeadraceError"]
 """What each node gave."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What a landing was made of; see `NodesCapture._merged`."""
+
+    position: Json
+    read: Read
+    required: Collection[str]
+    begins: bool
+
+
 def _nothing() -> None:
     """Require nothing."""
 
@@ -67,6 +77,7 @@ class NodesCapture:
     def __init__(self, nodes: NodeSet) -> None:
         self._nodes = nodes
         self._taken: tuple[str, ...] = ()
+        self._last: _Given = _Given({}, {}, (), False)
 
     @property
     def installed(self) -> bool:
@@ -128,6 +139,20 @@ class NodesCapture:
         """Have `renew` copy these nodes only."""
         self._nodes = replace(self._nodes, anew=frozenset(names))
         return self
+
+    def without(self, node: str, error: HeadraceError) -> Landing:
+        """Return the last landing without a node, of which nothing can be landed.
+
+        Args:
+            node: The node.
+            error: Why.
+
+        Raises:
+            HeadraceError: This one, where the node must be landed, or nothing is left.
+        """
+        given = self._last
+        read = {**given.read, node: named(error, f"{self._nodes.word} {node}")}
+        return self._merged(given.position, read, required=given.required, begins=given.begins)
 
     def tidy(self) -> None:
         """Stop capturing tables without a mirror, on every node that can be reached."""
@@ -196,6 +221,7 @@ class NodesCapture:
         Raises:
             HeadraceError: A required node's failure, or the first one where nothing can be landed.
         """
+        self._last = _Given(position, read, required, begins)
         held = {name: of for name, of in read.items() if isinstance(of, HeadraceError)}
         landings = {name: of for name, of in read.items() if not isinstance(of, HeadraceError)}
         while odd := self._misfits(landings, held):

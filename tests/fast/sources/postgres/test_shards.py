@@ -10,7 +10,7 @@ from kit.logical import LogicalServer
 from kit.sharded import KeyTwice, MirrorRow, ShardFollower, truth
 from kit.standby import standby
 
-from headrace.errors import HeadraceError, UserError
+from headrace.errors import EnvironmentFault, HeadraceError, UserError
 from headrace.names import LAKE, TableName
 from headrace.sources.postgres.postgres_kind import POSTGRES
 from headrace.sources.postgres.setup.open_capture import LIMIT, limit_after
@@ -229,6 +229,33 @@ def test_bad_shards_are_refused(shards: object, said: dict[str, object], code: s
 
 def test_a_landing_after_a_key_on_two_shards_has_all_there_is() -> None:
     assert limit_after(-1) > LIMIT > limit_after(0)
+
+
+def test_a_shard_is_left_out_of_what_was_read_already(urls: dict[str, str], tmp_path: Path) -> None:
+    """What the others gave is landed without reading it again; a first snapshot needs all."""
+    filled(urls)
+    source = ShardFollower(urls, tmp_path, ["orders"])
+    conflict = EnvironmentFault("KEY_ON_TWO_NODES", "eu and us both have a row.", retryable=True)
+    first = source.capture()
+    first.begin()
+    with pytest.raises(EnvironmentFault, match="Shard us: eu and us both"):
+        first.without("us", conflict)
+    first.remove()
+    source.begin()
+    before = source.position
+    for url in urls.values():
+        run(url, "UPDATE orders SET amount = 0")
+    capture = source.capture()
+    capture.land(before)
+    landing = capture.without("us", conflict)
+    assert [(name, error.code) for name, error in landing.held.items()] == [("us", "KEY_ON_TWO_NODES")]
+    moved = {name for name, at in landing.position["nodes"].items() if at != before["nodes"][name]}
+    assert moved == {"eu"}
+    assert {part for t in landing.tables for part in t.parts} == {"eu"}  # type: ignore[attr-defined]
+    with pytest.raises(EnvironmentFault, match="Shard eu: "):
+        capture.without("eu", conflict)
+    capture.clear()
+    source.capture().remove()
 
 
 def test_a_standby_is_no_shard(server: LogicalServer, urls: dict[str, str], tmp_path: Path) -> None:

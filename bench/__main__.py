@@ -1,4 +1,6 @@
-"""Measures what BENCHMARKS.md reports: `python -m bench [suite …]`, all but `matrix` when none is named (see `--help`).
+"""Measures what BENCHMARKS.md reports: `python -m bench [suite …]` (see `--help`).
+
+All suites but `matrix` and `citus` run when none is named.
 
 Every figure is a ratio or a time taken side by side in one run on one machine; each case prints as it is measured, and
 everything is written to bench/results/ as JSON.
@@ -14,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bench import (
+    citus,
     commands,
     deployments,
     diamonds,
@@ -56,17 +59,18 @@ SUITES: dict[str, Callable[[argparse.Namespace], list[Figure]]] = {
     "postgres-lag": postgres_lag.run,
     "shards": shards.run,
     "sinks": sinks.run,
+    "citus": citus.run,
 }
 
 
-WHEN_NAMED = frozenset({"matrix"})
-"""Suites that take too long to be among those that run when none is named."""
+WHEN_NAMED = frozenset({"matrix", "citus"})
+"""Suites that take too long, or need what no registry has, and do not run when none is named."""
 
 
 def main() -> int:
     """Run the chosen suites."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("suites", nargs="*", choices=[[], *SUITES], help="which; all but matrix by default")
+    parser.add_argument("suites", nargs="*", choices=[[], *SUITES], help="which; all but matrix and citus by default")
     parser.add_argument("--scale", type=float, default=1.0, help="TPC-H scale factor (1)")
     parser.add_argument("--rounds", type=int, default=5, help="repetitions of each case; the median is reported (5)")
     parser.add_argument("--warm-up", type=int, default=8, help="turns of a TPC-H case before it is measured (8)")

@@ -2,9 +2,10 @@
 
 A distributed transaction is decided by a row in `pg_dist_transaction` of the node that began it. That node writes it
 before it commits, and keeps its lock on the table until all other nodes have committed their prepared parts. Whoever
-locks that table on every node (the coordinator first, so that two cuts cannot wait for each other) finds every such
-transaction either committed everywhere or nowhere. While the locks are held a mark is written to the log of each node;
-what was committed before its mark belongs to the cut. Nothing is written to tables: the transaction is rolled back.
+locks that table on every node (the coordinator first, so that two cuts cannot wait for each other, then all others at
+once) finds every such transaction either committed everywhere or nowhere. While the locks are held a mark is written to
+the log of each node; what was committed before its mark belongs to the cut. Nothing is written to tables: the
+transaction is rolled back.
 
 There is one exception. When a node could not be reached, its part stays prepared although the transaction is decided,
 until Citus' recovery commits it. Such a cut is void, and is taken again.
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -26,6 +28,7 @@ from headrace.errors import EnvironmentFault
 from headrace.sources.postgres.connection import Connection, busy
 
 Seen = TypeVar("Seen")
+Result = TypeVar("Result")
 
 PREFIX = "headrace"
 """Of the messages that are marks."""
@@ -117,26 +120,41 @@ def _attempt(
     connections: Mapping[int, Connection], text: str, look: Callable[[Connection], Seen]
 ) -> tuple[Cut[Seen], str]:
     """Take a cut; return it with the transactions that make it void."""
-    groups = sorted(connections)
+    coordinator, *others = sorted(connections)
     begin = time.perf_counter()
-    try:
-        for group in groups:
-            connections[group].execute(_LOCK)
-        marks, prepared = {}, {}
-        for group in groups:
+    with ThreadPoolExecutor(len(connections), thread_name_prefix="headrace-cut") as pool:
+
+        def everywhere(statement: str, groups: Collection[int]) -> None:
+            _all(pool, groups, lambda group: connections[group].execute(statement))
+
+        def mark(group: int) -> tuple[int, list[str]]:
             row: tuple[Any, ...] | None = connections[group].execute(_MARK, (PREFIX, text)).fetchone()
             assert row is not None, "a query without FROM has one row"
-            marks[group], prepared[group] = int(row[0]), [str(gid) for gid in row[1] or ()]
-        undecided = _decided(connections, prepared)
-        seen = look(connections[groups[0]])
-        for group in groups:  # one whose transaction the server has ended meanwhile has lost its lock, and fails here
-            connections[group].execute("ROLLBACK")
-    except BaseException:
-        for group in groups:
-            with suppress(psycopg.Error):
-                connections[group].execute("ROLLBACK")
-        raise
+            return int(row[0]), [str(gid) for gid in row[1] or ()]
+
+        try:
+            connections[coordinator].execute(_LOCK)
+            everywhere(_LOCK, others)
+            looked = pool.submit(lambda: (mark(coordinator), look(connections[coordinator])))
+            marked = _all(pool, others, mark)
+            marked[coordinator], seen = looked.result()
+            undecided = _decided(connections, {group: prepared for group, (_, prepared) in marked.items()})
+            # one whose transaction the server has ended meanwhile has lost its lock, and fails here
+            everywhere("ROLLBACK", [coordinator, *others])
+        except BaseException:
+            for group in connections:
+                with suppress(psycopg.Error):
+                    connections[group].execute("ROLLBACK")
+            raise
+    marks = {group: place for group, (place, _) in marked.items()}
     return Cut(marks, text, seen, time.perf_counter() - begin), undecided
+
+
+def _all(pool: ThreadPoolExecutor, groups: Collection[int], work: Callable[[int], Result]) -> dict[int, Result]:
+    """Do something for several nodes at once; raises the first failure when all have ended."""
+    futures = {group: pool.submit(work, group) for group in groups}
+    wait(futures.values())
+    return {group: future.result() for group, future in futures.items()}
 
 
 def _decided(connections: Mapping[int, Connection], prepared: Mapping[int, Collection[str]]) -> str:

@@ -38,6 +38,8 @@ OPTIONS = {
 that would hide rows is an error. A new slot waits for the transactions that are open then, but not for ever. Queries of
 the catalogs look expensive to the planner and are not: compiling them takes seconds, running them a millisecond."""
 
+IN_MOTION = "SOURCE_IN_MOTION"
+
 APPLICATION = "headrace"
 """As the server knows connections of ours: triggers on change tables go by it."""
 
@@ -186,7 +188,7 @@ def lost(error: psycopg.Error) -> EnvironmentFault:
 def in_motion() -> EnvironmentFault:
     """Return the error after which a landing is simply tried again."""
     return EnvironmentFault(
-        "SOURCE_IN_MOTION",
+        IN_MOTION,
         "Tables of the source were altered while others were copied again; nothing was landed.",
         hint="Land again.",
         retryable=True,

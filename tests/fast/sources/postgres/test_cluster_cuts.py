@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
+from types import SimpleNamespace
 
 import psycopg
 import pytest
+from fast.sources.postgres import messages
 from kit.logical import LogicalServer
 
 from headrace.errors import EnvironmentFault, UserError
@@ -17,8 +20,10 @@ from headrace.sources.postgres.citus import cuts
 from headrace.sources.postgres.citus.cluster import cluster
 from headrace.sources.postgres.citus.cluster_catalog import LOCAL, nodes, placements
 from headrace.sources.postgres.citus.cuts import initiator, take_cut
+from headrace.sources.postgres.citus.node_log import narrower
 from headrace.sources.postgres.citus.placement_changes import moved, not_followed, touched_twice
 from headrace.sources.postgres.connection import Connection, at_node, connected
+from headrace.sources.postgres.wal.followed_ddl import widened
 
 CATALOG = """
 SET allow_system_table_mods = on;
@@ -184,6 +189,22 @@ BEFORE = {"1": "distributed 7:1:10 8:2:11", "2": "local", "3": "reference 9:0:1"
 def test_which_tables_are_copied_when_rows_move(now: dict[str, str], same_nodes: bool, copied: set[str]) -> None:
     assert not_followed(BEFORE, now, same_nodes=same_nodes) == copied
     assert copied <= moved(BEFORE, now)
+
+
+def test_a_table_that_only_gained_columns_is_followed() -> None:
+    before = replace(messages.table(columns="id a"), filenode=1)
+    for columns, filenode, filled, wider in (
+        ("id a more", 1, (), True),
+        ("id a more", 1, (3,), False),  # with a default: old rows have a value of it
+        ("id a more", 2, (), False),  # rewritten
+        ("id a", 1, (), False),
+        ("id b more", 1, (), False),  # renamed, too
+        ("id", 1, (), False),
+    ):
+        now = replace(messages.table(columns=columns), filenode=filenode)
+        assert widened(SimpleNamespace(table=now, filled=filled), before) is wider, columns  # type: ignore[arg-type]
+        if wider:
+            assert narrower(now, before) == before
 
 
 def test_a_key_that_two_nodes_touched() -> None:

@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 
 from psycopg import sql
 
+from headrace.errors import EnvironmentFault
 from headrace.names import TableName
 from headrace.sources.capture import Json, Landing
 from headrace.sources.postgres.citus.cluster import Cluster, cluster
@@ -33,18 +34,20 @@ from headrace.sources.postgres.citus.cluster_catalog import (
 )
 from headrace.sources.postgres.citus.cluster_requirements import check_cluster, check_node
 from headrace.sources.postgres.citus.cuts import Cut, take_cut
-from headrace.sources.postgres.citus.node_log import CoordinatorLog, NodeChanges, NodeLog, flush, on_node
+from headrace.sources.postgres.citus.node_log import CoordinatorLog, NodeChanges, NodeLog, flush, narrower, on_node
 from headrace.sources.postgres.citus.placement_changes import moved, not_followed, touched_twice
 from headrace.sources.postgres.citus.shard_copy import copied
-from headrace.sources.postgres.connection import Connection, in_motion
+from headrace.sources.postgres.connection import IN_MOTION, Connection, in_motion
 from headrace.sources.postgres.health import stop_reasons
 from headrace.sources.postgres.remote_tables import RemoteTable
 from headrace.sources.postgres.server import Found, server
 from headrace.sources.postgres.snapshot.snapshots import Told
 from headrace.sources.postgres.spool.landed_table import PostgresTable
+from headrace.sources.postgres.spool.landing_sql import Spooled
 from headrace.sources.postgres.spool.spool import Spool
 from headrace.sources.postgres.table_names import NAMES, with_names
 from headrace.sources.postgres.wal import log_witness, slots
+from headrace.sources.postgres.wal.followed_ddl import widened
 from headrace.sources.postgres.wal.net_collector import MOST
 from headrace.sources.postgres.wal.wal_capture import IDLE_BYTES, LIMIT, Captured, PostgresCapture
 
@@ -109,19 +112,22 @@ class CitusCapture:
             now = server(of.coordinator)
             found = head._tables(of.coordinator, now.version, self._oids)
             same = {f.table.oid for f in found if f.table.same_shape(self._known[f.table.oid])}
-            stale: dict[TableName, Found | None] = head._stale(of.coordinator, now, same, found)
+            wider = {f.table.oid for f in found if f.table.oid not in same and widened(f, self._known[f.table.oid])}
+            stale: dict[TableName, Found | None] = head._stale(of.coordinator, now, same | wider, found)
             joined = self._joined(of, position)
             until = self._readable(of)
             if (
                 not stale
+                and not wider
                 and not joined
                 and len(of.nodes) == len(position["nodes"])
                 and not self._waiting(of, position, until)
             ):
                 return Landing((), dict(position), False, 0, 0, True)
-            landing = None if stale else self._followed(of, position, found, joined)
+            landing = None if stale else self._followed(of, position, found, joined, wider)
             if not isinstance(landing, Landing):
                 again = {n: f for n in (landing or ()) if (f := self._found(n, found)) is not None}
+                again |= {n: f for n in self._named(wider) if (f := self._found(n, found)) is not None}
                 landing = self._copied(of, position, {**stale, **again}, joined)
             return with_names(of.coordinator, landing, position, self._what.known, [f.table for f in found])
 
@@ -181,9 +187,22 @@ class CitusCapture:
     # ---- changes
 
     def _followed(
-        self, of: Cluster, position: Json, found: Collection[Found], joined: Mapping[str, Json]
+        self,
+        of: Cluster,
+        position: Json,
+        found: Collection[Found],
+        joined: Mapping[str, Json],
+        wider: Collection[int],
     ) -> Landing | Collection[TableName]:
-        """Land up to a new cut; or return the mirrors that must be copied again."""
+        """Land up to a new cut; or return the mirrors that must be copied again.
+
+        Args:
+            of: The cluster.
+            position: What is landed.
+            found: The tables as they are, all of them.
+            joined: Nodes that are new, with where their slots begin.
+            wider: Tables that have gained columns.
+        """
         tables = {n: f.table for n, t in self._what.known.items() for f in found if f.table.oid == t.oid}
         cut = self._cut(of, [t.oid for t in tables.values()])
         placed, added = cut.seen
@@ -192,7 +211,12 @@ class CitusCapture:
         if lost := not_followed(before, placed, same_nodes=same_nodes):
             return [n for n, t in tables.items() if str(t.oid) in lost]
         positions = {**position["nodes"], **joined}
-        read = self._read(of, positions, tables, {}, {}, cut, placed)
+        try:
+            read = self._read(of, positions, tables, {}, {}, cut, placed, self._named(wider))
+        except EnvironmentFault as error:
+            if not wider or error.code != IN_MOTION:
+                raise
+            return self._named(wider)  # altered in another way in between
         uncertain = {n for changes in read.values() for n in changes.emptied}
         for name in (n for n, t in tables.items() if str(t.oid) in moved(before, placed)):
             keys = [c.keys[name] for c in read.values() if name in c.keys]
@@ -200,7 +224,17 @@ class CitusCapture:
                 uncertain.add(name)
         if uncertain:
             return uncertain
-        return self._landing(of, position, read, cut, tables)
+        landing = self._landing(of, position, read, cut, tables)
+        if not wider:
+            return landing
+        version = server(of.coordinator).version
+        if {f.table for f in self._head(of, self._what.known)._tables(of.coordinator, version, self._oids)} != {
+            f.table for f in found
+        }:
+            raise in_motion()
+        silent = set(self._named(wider)) - {t.name for t in landing.tables}
+        bare = tuple(PostgresTable(n, tables[n], Spooled(None, 0), former=self._what.known[n]) for n in sorted(silent))
+        return replace(landing, tables=(*landing.tables, *bare), keep_position=True)
 
     def _landing(
         self,
@@ -275,6 +309,7 @@ class CitusCapture:
         since: Mapping[int, int],
         cut: Cut[Looked],
         placed: Mapping[str, str],
+        wider: Collection[TableName] = (),
     ) -> dict[int, NodeChanges]:
         """Read every node's log up to a cut.
 
@@ -286,6 +321,7 @@ class CitusCapture:
             since: Where their copies begin, by node.
             cut: The cut.
             placed: Where tables are.
+            wider: Mirrors whose table has gained columns since.
         """
         plain = [n for n, t in {**kept, **fresh}.items() if placed.get(str(t.oid)) == "local"]
 
@@ -294,6 +330,7 @@ class CitusCapture:
             here = dict(kept) if group == COORDINATOR else on_node(connection, kept, self._what.as_text)
             new = dict(fresh) if group == COORDINATOR else on_node(connection, fresh, self._what.as_text)
             log = NodeLog(self._of_node(of, group, here, at), self._node_spool(), most=self._most)
+            log.follow_from({n: narrower(here[n], self._what.known[n]) for n in wider if n in here})
             return log.read(at, cut.marks[group], cut.text, new, since.get(group, 0), plain)
 
         return self._side_by_side(of.connections, node)
@@ -415,7 +452,10 @@ class CitusCapture:
             slots.drop_slot(connection, self._what.slot)
             here = on_node(connection, self._what.known, self._what.as_text)
             self._publish(of, group, here, True)
-            with slots.exported(of.urls[group], self._what.slot, temporary=False, told=self._told) as (start, _):
+            slot = slots.exported(
+                of.urls[group], self._what.slot, temporary=False, failover=self._what.failover, told=self._told
+            )
+            with slot as (start, _):
                 since[group] = start
         return self._beginnings(of, since)
 
@@ -448,6 +488,9 @@ class CitusCapture:
     @property
     def _counted(self) -> int:
         return int((self._what.position or {}).get("changes", 0))
+
+    def _named(self, oids: Collection[int]) -> list[TableName]:
+        return [name for name, table in self._what.known.items() if table.oid in oids]
 
     def _found(self, mirror: TableName, found: Collection[Found]) -> Found | None:
         oid = self._what.known[mirror].oid

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from psycopg import sql
 
 from headrace.sources.postgres.connection import Connection
+from headrace.sources.postgres.remote_tables import RemoteTable
 
 COORDINATOR = 0
 """The coordinator's group."""
@@ -181,6 +182,30 @@ def with_dropped_columns(connection: Connection) -> dict[str, str]:
                 ")" if model == "t" else ", NULL)"
             )
         found[f"{schema}.{table}"] = f"SELECT undistribute_table('{name}'); SELECT {again};"
+    return found
+
+
+_METHODS = """
+SELECT c.oid::bigint, a.amname FROM pg_class c JOIN pg_am a ON a.oid = c.relam
+WHERE c.oid = ANY(%s) AND a.amname <> 'heap'
+"""
+
+
+def other_storage(connection: Connection, tables: Collection[RemoteTable]) -> dict[int, str]:
+    """Return in words how tables are stored, by oid, of those whose rows are not all in heaps.
+
+    Args:
+        connection: To the coordinator.
+        tables: The tables.
+    """
+    oids = [oid for table in tables for oid in (table.oid, *table.leaves)]
+    methods = {int(str(oid)): str(name) for oid, name in connection.execute(_METHODS, (oids,)).fetchall()}
+    found = {}
+    for table in tables:
+        if table.oid in methods:
+            found[table.oid] = f"stored as {methods[table.oid]}"
+        elif of_parts := sorted({methods[leaf] for leaf in table.leaves if leaf in methods}):
+            found[table.oid] = f"partitioned, with a partition stored as {of_parts[0]}"
     return found
 
 

@@ -9,7 +9,13 @@ from typing import Any
 from psycopg import sql
 
 from headrace.sources.postgres.citus.cluster import Cluster
-from headrace.sources.postgres.citus.cluster_catalog import COORDINATOR, Placement, placements, with_dropped_columns
+from headrace.sources.postgres.citus.cluster_catalog import (
+    COORDINATOR,
+    Placement,
+    other_storage,
+    placements,
+    with_dropped_columns,
+)
 from headrace.sources.postgres.connection import Connection
 from headrace.sources.postgres.remote_tables import RemoteTable
 from headrace.sources.postgres.server import Found, server, tables
@@ -26,11 +32,6 @@ SELECT current_setting('citus.enable_change_data_capture', true), (SELECT extver
     has_table_privilege('pg_catalog.pg_dist_transaction', 'UPDATE, DELETE, TRUNCATE'),
     (SELECT count(*) FROM pg_catalog.pg_dist_node)
 FROM pg_catalog.pg_dist_local_group
-"""
-
-_METHODS = """
-SELECT c.oid::bigint, a.amname FROM pg_class c JOIN pg_am a ON a.oid = c.relam
-WHERE c.oid = ANY(%s) AND a.amname <> 'heap'
 """
 
 
@@ -67,7 +68,7 @@ def check_cluster(
     found = tables(coordinator, version, names=names, as_text=as_text, known=known)
     oids = [f.table.oid for f in found]
     placed = placements(coordinator, oids)
-    methods = {int(str(oid)): str(name) for oid, name in coordinator.execute(_METHODS, (oids,)).fetchall()}
+    methods = other_storage(coordinator, [f.table for f in found])
     by_name = {(f.table.schema, f.table.name): f for f in found}
     for name in names:
         if name not in by_name:
@@ -133,15 +134,18 @@ def check_placement(found: Found, placement: Placement, methods: Mapping[int, st
     Args:
         found: The table as the coordinator has it.
         placement: Where its rows are.
-        methods: Access methods by oid of tables that are no heaps.
+        methods: How tables are stored, in words, by oid: those of which the log has no rows.
         part: What is wanted of it.
     """
     if (method := methods.get(found.table.oid)) is not None:
-        yield f"is stored as {method}, whose changes are not in the log as rows"
+        yield f"is {method}, whose changes are not in the log as rows"
     if placement.kind == "local":
         return
-    if found.table.partitioned:
-        yield f"is a partitioned {placement.kind} table of Citus, which is not captured yet"
+    if found.table.partitioned and found.table.identity != "d":
+        yield (
+            f"is a partitioned {placement.kind} table of Citus with a REPLICA IDENTITY of its own, of which Citus does "
+            "not tell the workers; it can be captured by its primary key"
+        )
     if part != Part():
         yield f"is a {placement.kind} table of Citus, of which COLUMNS and WHERE cannot capture a part yet"
     if placement.kind == "reference" and not placement.captured:

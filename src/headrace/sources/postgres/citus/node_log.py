@@ -12,8 +12,10 @@ import numpy as np
 from headrace.errors import InternalError
 from headrace.names import TableName
 from headrace.sources.capture import Json
+from headrace.sources.postgres.citus.cluster_catalog import other_storage
 from headrace.sources.postgres.citus.cuts import PREFIX
 from headrace.sources.postgres.connection import Connection, connected, in_motion
+from headrace.sources.postgres.health import stop_reasons
 from headrace.sources.postgres.remote_tables import RemoteTable
 from headrace.sources.postgres.server import Found, Server, server, tables
 from headrace.sources.postgres.setup.projection import Part
@@ -115,6 +117,14 @@ class NodeLog(PostgresCapture):
             self._keys(collector, parts),
         )
 
+    def follow_from(self, former: Mapping[TableName, RemoteTable]) -> None:
+        """Read changes of tables that were made to a former shape, too.
+
+        Args:
+            former: Tables of the node that were altered, as they were before.
+        """
+        self._former = {table.oid: table for table in former.values()}
+
     def _keys(self, collector: Collector, parts: Sequence[PostgresTable]) -> dict[TableName, Collection[Key] | None]:
         found: dict[TableName, Collection[Key] | None] = {
             self._mirrors[oid]: changes.touched()
@@ -134,6 +144,19 @@ class CoordinatorLog(NodeLog):
     """
 
     checks: Any = None
+
+    def _tables(self, connection: Connection, version: int, oids: Collection[int]) -> tuple[Found, ...]:
+        """Return captured tables as they are now.
+
+        Raises:
+            UserError: `CAPTURE_REMOVED` for one whose changes are not in the log any more.
+        """
+        found = super()._tables(connection, version, oids)
+        stored = other_storage(connection, [f.table for f in found])
+        for f in found:
+            if f.table.oid in stored:
+                raise stop_reasons.removed(f"{f.table} is {stored[f.table.oid]} now, whose changes are not in the log.")
+        return found
 
     def _checks(
         self,
@@ -218,6 +241,17 @@ def on_node(
         if not _alike(there[mirror], table):
             raise in_motion()
     return there
+
+
+def narrower(table: RemoteTable, former: RemoteTable) -> RemoteTable:
+    """Return a table of a node as it was before it gained columns.
+
+    Args:
+        table: As the node has it now.
+        former: As the coordinator had it before.
+    """
+    names = {c.name for c in former.columns}
+    return replace(table, columns=tuple(c for c in table.columns if c.name in names))
 
 
 def _alike(one: RemoteTable, other: RemoteTable) -> bool:

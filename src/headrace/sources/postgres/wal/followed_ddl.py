@@ -42,6 +42,20 @@ def followed(now: Found, before: RemoteTable) -> bool:
     )
 
 
+def widened(now: Found, before: RemoteTable) -> bool:
+    """Return whether a table has gained columns, and is as it was otherwise.
+
+    Its rows have no values of these columns.
+
+    Args:
+        now: The table as it is now.
+        before: The table as the mirror was made of it.
+    """
+    had = {c.number: (c.name, c.type, c.modifier) for c in before.columns}
+    kept = {c.number: (c.name, c.type, c.modifier) for c in now.table.columns if c.number in had}
+    return kept == had and len(now.table.columns) > len(had) and followed(now, before)
+
+
 def places(now: RemoteTable, before: RemoteTable) -> Places:
     """Return for each column of a table its place in rows of the table's former shape.
 

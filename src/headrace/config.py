@@ -6,7 +6,7 @@ import os
 import re
 import shlex
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from headrace.errors import UserError
 from headrace.schedule import parse_schedule
 from headrace.schedule.durations import parse_duration
 from headrace.schedule.options import parse_ceiling, parse_consistency, parse_factor, parse_policy
+from headrace.suggestions import did_you_mean
 
 FILE_NAME = "headrace.toml"
 
@@ -52,6 +53,10 @@ MOST_CONCURRENT = 32
 
 CAPTURES = ("wal", "trigger", "auto")
 """How a declared source can be captured."""
+
+SOURCE_KEYS = ("url", "url_env", "tables", "text_columns", "capture", "failover", "kind")
+SINK_KEYS = ("from", "url", "url_env", "table", "key", "schedule", "kind", "on_conflict", "placement")
+"""What a declared source or sink of PostgreSQL may have, besides shards."""
 
 SHARD_KEYS = ("shards", "shard_column", "availability", "same_key")
 """What can be declared of a source with shards, in place of its URL."""
@@ -219,12 +224,12 @@ def load(root: Path | str, environ: Mapping[str, str] | None = None) -> Settings
 
 def _deploy(file: Path, section: Mapping[str, object]) -> tuple[int, int | None]:
     """Return what the section `[deploy]` says: slots, and the limit for layouts."""
+    _only(file, "deploy", section, ("slots", "layout_limit"))
     slots, limit = section.get("slots", 1), section.get("layout_limit", LAYOUT_LIMIT)
     limit = None if limit == "none" else limit
     numbers = [number for number in (slots, limit) if number is not None]
     if (
-        set(section) - {"slots", "layout_limit"}
-        or not all(isinstance(number, int) and not isinstance(number, bool) for number in numbers)
+        not all(isinstance(number, int) and not isinstance(number, bool) for number in numbers)
         or not (isinstance(slots, int) and slots >= 1)
         or not (limit is None or (isinstance(limit, int) and limit >= 0))
     ):
@@ -237,13 +242,25 @@ def _deploy(file: Path, section: Mapping[str, object]) -> tuple[int, int | None]
     return slots, limit
 
 
+def _only(file: Path, name: str, section: Mapping[str, object], known: Sequence[str]) -> None:
+    """Refuse keys of a section that nothing is known of."""
+    if unknown := next((key for key in section if key not in known), None):
+        raise UserError(
+            "CONFIG_INVALID",
+            f"{file} has {unknown} in [{name}], which nothing is known of.",
+            hint=f"{did_you_mean(unknown, known)}[{name}] may have {', '.join(known)}."
+            + (" Move the line below [headrace]." if unknown in KNOWN else ""),
+        )
+
+
 def _disabled(file: Path, section: Mapping[str, object]) -> tuple[str, ...]:
     """Return the section `[optimizer]`.
 
     Which names there are is known to the optimiser, which is not loaded for this.
     """
+    _only(file, "optimizer", section, ("disable",))
     names = _texts(section.get("disable", []))
-    if names is None or section.keys() - {"disable"}:
+    if names is None:
         raise UserError(
             "CONFIG_INVALID",
             f"[optimizer] in {file} cannot be read.",
@@ -268,9 +285,7 @@ def _declared(file: Path, name: str, of: object) -> DeclaredSource:
         raise UserError(
             "CONFIG_INVALID",
             f"[sources.{name}] in {file} cannot be read.",
-            detail=f"It has {', '.join(map(repr, given))}, which nothing is known of."
-            if given and kind is None
-            else None,
+            detail=_unknown(given, SOURCE_KEYS) if given and kind is None else None,
             hint='Write url = "postgresql://…", url_env = "NAME" or shards = ["postgresql://…", …], '
             'tables = ["schema.table", …], and where needed '
             'text_columns = ["schema.table.column", …], failover = true, '
@@ -294,14 +309,23 @@ def _declared_sink(file: Path, name: str, of: object) -> DeclaredSink:
     stream, table = given.pop("from", None), given.pop("table", None)
     key, schedule, kind = _texts(given.pop("key", [])), given.pop("schedule", None), given.pop("kind", None)
     texts = isinstance(stream, str) and isinstance(table, str)
-    if len(url) != 1 or not texts or key is None or not isinstance(schedule, str | None) or "" in given:
+    odd = kind is None and bool(given.keys() - SINK_KEYS)
+    if odd or len(url) != 1 or not texts or key is None or not isinstance(schedule, str | None) or "" in given:
         raise UserError(
             "CONFIG_INVALID",
             f"[sinks.{name}] in {file} cannot be read.",
+            detail=_unknown(given, SINK_KEYS) if given.keys() - SINK_KEYS and kind is None else None,
             hint='Write from = "shop.revenue", url = "postgresql://…" or url_env = "NAME", table = "schema.table", and '
             'where needed key = ["column", …], schedule = "…", on_conflict = "refuse" or "overwrite".',
         )
     return DeclaredSink(str(stream), url[0], str(table), key, schedule, None if kind is None else str(kind), given)
+
+
+def _unknown(given: Mapping[str, object], known: Iterable[str]) -> str:
+    odd = [key for key in given if key not in known]
+    return f"It has {', '.join(map(repr, odd or given))}, which nothing is known of. " + (
+        did_you_mean(odd[0], known) if odd else ""
+    )
 
 
 def _texts(value: object) -> tuple[str, ...] | None:
@@ -326,6 +350,9 @@ def _from_text(text: str) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
+SECTIONS = ("headrace", "spark", "pools", "sources", "sinks", "optimizer", "deploy")
+"""What the file may hold; `[sources.NAME]` and `[sinks.NAME]` by name."""
+
 Section = dict[str, object]
 Sections = tuple[Section, dict[str, str], Section, Section, Section, Section, Section]
 """[headrace], [spark] with full names, [pools], [sources], [sinks], [optimizer] and [deploy]."""
@@ -344,16 +371,57 @@ def _read(file: Path) -> Sections:
     optimizer = data.pop("optimizer", {})
     deploy = data.pop("deploy", {})
     sections = (table, options, pools, sources, sinks, optimizer, deploy)
-    if not all(isinstance(section, dict) for section in sections) or data:
-        hint = "It may hold [headrace], [pools], [spark], [deploy], [optimizer], [sources.NAME] and [sinks.NAME]."
-        raise UserError("CONFIG_INVALID", f"{file} has an unknown section.", hint=hint)
+    for name, section in (*data.items(), *zip(SECTIONS, sections, strict=True)):
+        _check_section(file, name, section)
     if unknown := sorted(set(table) - set(KNOWN)):
+        moved = " They are Spark's, and go into [spark]." if all(key.startswith("spark") for key in unknown) else ""
         raise UserError(
             "CONFIG_INVALID",
-            f"{file} has an unknown setting: {', '.join(unknown)}.",
-            hint=f"Settings are {', '.join(KNOWN)}; Spark options go into [spark].",
+            f"{file} has an unknown setting: {', '.join(unknown)}.{moved}",
+            hint=f"{did_you_mean(unknown[0], KNOWN)}Settings are {', '.join(KNOWN)}; Spark options go into [spark].",
         )
-    return table, _flatten(options), pools, sources, sinks, optimizer, deploy
+    flat = _flatten(options)
+    _check_spark_options(file, flat)
+    return table, flat, pools, sources, sinks, optimizer, deploy
+
+
+def _check_section(file: Path, name: str, section: object) -> None:
+    """Refuse sections that nothing is known of, and keys that stand outside of sections."""
+    shown = ", ".join(f"[{each}.NAME]" if each in ("sources", "sinks") else f"[{each}]" for each in SECTIONS)
+    if name in SECTIONS and isinstance(section, dict):
+        return
+    if isinstance(section, dict):
+        meant = did_you_mean(name, SECTIONS)
+        raise UserError(
+            "CONFIG_INVALID", f"{file} has an unknown section: [{name}].", hint=f"{meant}It may hold {shown}."
+        )
+    if name in KNOWN:
+        raise UserError(
+            "CONFIG_INVALID", f"{file} has {name} outside of a section.", hint="Move it below the line [headrace]."
+        )
+    raise UserError(
+        "CONFIG_INVALID",
+        f"{file} has {name} outside of a section, and nothing is known of it.",
+        hint=f"{did_you_mean(name, KNOWN)}It may hold {shown}.",
+    )
+
+
+def _check_spark_options(file: Path, options: Mapping[str, str]) -> None:
+    """Refuse what is no Spark option: Spark would take it, and nobody would ever read it."""
+    odd = next((name for name in options if not name.startswith("spark.")), None)
+    if odd is None:
+        return
+    if odd in KNOWN:
+        raise UserError(
+            "CONFIG_INVALID",
+            f"{file} has {odd} in [spark], where nobody reads it.",
+            hint="A key belongs to the section above it: move the line below [headrace], before the line [spark].",
+        )
+    raise UserError(
+        "CONFIG_INVALID",
+        f"{file} has {odd} in [spark], which is no Spark option.",
+        hint=f'{did_you_mean(odd, KNOWN)}Write full names in quotes, such as "spark.driver.memory" = "4g".',
+    )
 
 
 def _flatten(options: Mapping[str, object], prefix: str = "") -> dict[str, str]:

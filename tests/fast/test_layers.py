@@ -49,6 +49,7 @@ LAYERS: tuple[tuple[str, frozenset[str]], ...] = (
                 "schedule",
                 "semantics",
                 "functions",
+                "suggestions",
                 "units",
             }
         ),

@@ -10,6 +10,7 @@ from headrace import config
 from headrace.api.deploying.deploy_verbs import DeployVerbs
 from headrace.api.explaining import ExplainVerbs
 from headrace.api.inspecting import InspectVerbs
+from headrace.api.repairing import RepairVerbs
 from headrace.api.safeguarding import SafeguardVerbs
 from headrace.api.scheduling import ScheduleVerbs
 from headrace.api.tables import TableVerbs
@@ -46,7 +47,7 @@ def open(path_or_settings: str | Path | config.Settings = ".", *, spark: SparkSe
     return found
 
 
-class Headrace(TableVerbs, DeployVerbs, SafeguardVerbs, ScheduleVerbs, InspectVerbs, ExplainVerbs):
+class Headrace(TableVerbs, DeployVerbs, SafeguardVerbs, ScheduleVerbs, InspectVerbs, ExplainVerbs, RepairVerbs):
     """A project: its catalog, its stream tables and, once needed, its Spark session.
 
     Args:
@@ -64,6 +65,9 @@ class Headrace(TableVerbs, DeployVerbs, SafeguardVerbs, ScheduleVerbs, InspectVe
 
         Returns:
             The last statement's result: a DataFrame for Spark's, else what the method of that name returns.
+
+        Raises:
+            UserError: `MANAGED_TABLE` for a statement of Spark's that would change a stream table.
         """
         last: Any = None
         for _, result in self.statements(text):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from headrace.api.project_handle import Names, ProjectHandle
-from headrace.catalog import Status, StreamTable
+from headrace.catalog import ForeignWrite, Status, StreamTable
 from headrace.errors import HeadraceError, UserError
 from headrace.events import Notice
 from headrace.frontier import Frontier
@@ -89,6 +89,7 @@ class RefreshVerbs(ProjectHandle):
         cut = self._grouping()
         members = cut.members(name)
         refuse_apart(self._catalog, cut, members)
+        self._refuse_damaged(members, self._damaged(), [name] if full else ())
         results = self._refresh_unit(members, unit_tasks(cut), self._heads(), [name] if full else [], wait)
         return next(r for r in results if r.name == str(name))
 
@@ -146,13 +147,13 @@ class RefreshVerbs(ProjectHandle):
         from headrace.api.safeguards.watermarks import apart_units
         from headrace.scheduler.policy.unit_tasks import unit_tasks
 
-        heads, cut = self._heads(), self._grouping()
+        heads, cut, damaged = self._heads(), self._grouping(), self._damaged()
         order = [n for n in cut.graph.order(cut.options) if wanted is None or n in wanted]
         if wanted is not None:
             for name in wanted:
                 self._catalog.stream_table(name)
         elif not full:
-            order = self._behind(order, heads)
+            order = self._behind(order, heads, damaged)
         asked = frozenset(order)
         results: list[RefreshResult] = []
         failed, errors = set[TableName](), list[HeadraceError]()
@@ -169,6 +170,7 @@ class RefreshVerbs(ProjectHandle):
                     errors.append(apart[unit])
                 continue
             try:
+                self._refuse_damaged(cut.units.members[unit], damaged, asked if full else ())
                 results += self._refresh_unit(cut.units.members[unit], work, heads, asked if full else (), wait)
             except HeadraceError as error:
                 failed.add(unit)
@@ -177,8 +179,27 @@ class RefreshVerbs(ProjectHandle):
             raise errors[0]
         return tuple(results)
 
-    def _behind(self, order: list[TableName], heads: Cut) -> list[TableName]:
-        """Return the tables whose sources moved, or that read a table refreshed before them."""
+    def _damaged(self) -> Mapping[TableName, ForeignWrite]:
+        """Return stored tables that others have changed, from one query."""
+        return {write.name: write for write in self._catalog.foreign_writes()}
+
+    def _refuse_damaged(
+        self, members: Sequence[TableName], damaged: Mapping[TableName, ForeignWrite], full: Collection[TableName]
+    ) -> None:
+        """Refuse stream tables that others have changed, though nothing they read has moved.
+
+        Raises:
+            EnvironmentFault: `FOREIGN_WRITER`, `STORED_TABLE_DROPPED`.
+        """
+        from headrace.refresh.guards import foreign_writer
+
+        for name in members if damaged else ():
+            changed = [t for t in self._catalog.stream_table(name).stored if t in damaged]
+            if changed and name not in full:
+                raise foreign_writer(damaged[changed[0]], name)
+
+    def _behind(self, order: list[TableName], heads: Cut, damaged: Mapping[TableName, ForeignWrite]) -> list[TableName]:
+        """Return the tables whose sources moved, that read such a table, or that are damaged."""
         from headrace.refresh.definition.source_keys import SourceKeys
 
         with self._catalog.reading() as reader:
@@ -192,6 +213,7 @@ class RefreshVerbs(ProjectHandle):
         for name in order:
             frontier = frontiers.get(name, Frontier())
             moved = any(frontier.get(s) != versions.get(s) or s in behind for s in tables[name].sources)
+            moved = moved or not damaged.keys().isdisjoint(tables[name].stored)
             if moved or name not in newest or not frontier or self._unsettled(tables[name], keys):
                 behind.append(name)
         return behind

@@ -15,6 +15,7 @@ from headrace.catalog.definitions.key_catalog import KeyCatalog
 from headrace.catalog.opening import prepare
 from headrace.catalog.publishing import pointers as _pointers
 from headrace.catalog.publishing import reset_staging as _staging
+from headrace.catalog.publishing import restore_pointers as _restoring
 from headrace.catalog.publishing import retired_tables as _retired
 from headrace.catalog.publishing import staging_namespaces as _namespaces
 from headrace.catalog.publishing.publication import Publication
@@ -22,6 +23,7 @@ from headrace.catalog.publishing.publish import publish as _publish
 from headrace.catalog.publishing.publish import settle as _settle
 from headrace.catalog.records import (
     Definition,
+    ForeignWrite,
     HistoryEntry,
     Json,
     Lease,
@@ -334,3 +336,16 @@ class Catalog(Answers, SchedulerCatalog, SafeguardCatalog, KeyCatalog, Deploymen
                 return ()
         with self._database.write() as connection:
             return _staging.reset_staging(connection, names, held, self._clock.now())
+
+    def restore_pointers(self, writes: Sequence[ForeignWrite], *, held: Sequence[Lease]) -> None:
+        """Point stored tables at what was published last, whatever somebody else made of them.
+
+        Args:
+            writes: What `foreign_writes` found of them; their published files must be readable.
+            held: Leases of the caller on what they belong to.
+
+        Raises:
+            EnvironmentFault: `LEASE_LOST`; `FOREIGN_WRITER` when one was changed once more.
+        """
+        with self._database.write() as connection:
+            _restoring.restore_pointers(connection, writes, held)

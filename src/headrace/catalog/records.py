@@ -42,11 +42,13 @@ class RanAs(StrEnum):
 
 
 class Status(StrEnum):
-    """The status of a stream table: never published, published, or stopped."""
+    """The status of a stream table: never published, published, stopped, or changed by others."""
 
     NEW = "NEW"
     ACTIVE = "ACTIVE"
     STOPPED = "STOPPED"
+    DAMAGED = "DAMAGED"
+    """Never stored: another program changed what it is stored in, as its pointers tell."""
 
 
 class Outcome(StrEnum):
@@ -382,6 +384,11 @@ class ForeignWrite:
     name: TableName
     published: str
     found: str | None
+
+    @property
+    def what(self) -> str:
+        """Return what happened to it, after its name."""
+        return "was dropped" if self.found is None else "was written by another program"
 
 
 @dataclass(frozen=True, slots=True)

@@ -392,7 +392,8 @@ class Lander:
             raise EnvironmentFault(
                 "FOREIGN_WRITER",
                 f"Mirror {foreign[0].name} {what} by somebody else since Headrace published it; nothing was landed.",
-                hint=f"Drop source {source.name} and create it again; mirrors are Headrace's to write.",
+                hint=f"`headrace repair {foreign[0].name}` brings back what was published; mirrors are Headrace's to "
+                "write.",
             )
 
     def _brought(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from headrace.catalog import Catalog, HistoryEntry, Outcome, StreamTable, Version
+from headrace.catalog import Catalog, ForeignWrite, HistoryEntry, Outcome, Status, StreamTable, Version
 from headrace.definitions.details import from_json
 from headrace.frontier import Frontier
 from headrace.names import LAKE, TableName
@@ -29,14 +29,22 @@ def status(
         tables = {t.name: t for t in reader.stream_tables()}
         wanted = [reader.stream_table(n).name for n in names] if names is not None else list(tables)
         frontiers, newest, last = reader.frontiers(), reader.newest_versions(), reader.last_refreshes()
-        dependencies = reader.dependencies()
+        dependencies, changed = reader.dependencies(), {w.name: w for w in reader.foreign_writes()}
     consumers: dict[TableName, list[str]] = {}
     for reader_name, sources in dependencies.items():
         for source in sources:
             consumers.setdefault(source, []).append(str(reader_name))
     versions = {n: v.version for n, v in newest.items()} | dict(moved)
     return tuple(
-        _info(tables[n], frontiers.get(n, Frontier()), versions, newest.get(n), last.get(n), consumers.get(n, []))
+        _info(
+            tables[n],
+            frontiers.get(n, Frontier()),
+            versions,
+            newest.get(n),
+            last.get(n),
+            consumers.get(n, []),
+            [changed[stored] for stored in tables[n].stored if stored in changed],
+        )
         for n in wanted
     )
 
@@ -48,12 +56,13 @@ def _info(
     newest: Version | None,
     last: HistoryEntry | None,
     consumers: list[str],
+    changed: list[ForeignWrite],
 ) -> StreamTableInfo:
     details = from_json(table.details)
     failed = last is not None and last.outcome is Outcome.FAILED
     return StreamTableInfo(
         name=str(table.name),
-        status=table.status,
+        status=Status.DAMAGED if changed else table.status,
         refresh_mode=table.refresh_mode,
         schedule=table.schedule,
         incremental=details.incremental,
@@ -70,6 +79,7 @@ def _info(
         last_error=last.error_message if last and failed else None,
         stopped_reason=table.stopped_reason,
         properties=dict(table.options),
+        damage="; ".join(f"{write.name} {write.what}" for write in changed) or None,
     )
 
 

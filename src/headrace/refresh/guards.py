@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from headrace.catalog import Catalog
+from headrace.catalog import Catalog, ForeignWrite
 from headrace.errors import EnvironmentFault, UserError
-from headrace.names import LAKE, TableName
+from headrace.names import LAKE, SYSTEM_NAMESPACE, TableName
 from headrace.refresh.cut.cut import Head
 from headrace.refresh.gather_facts import TableState
 from headrace.results.refresh_results import Status
@@ -40,8 +40,8 @@ def refuse_missing(state: TableState) -> None:
         raise EnvironmentFault(
             "STORED_TABLE_DROPPED",
             f"{missing[0]} was dropped behind Headrace's back.",
-            hint=f"Make it anew: CREATE OR REPLACE STREAM TABLE {state.table.name} AS …; "
-            f"or finish with DROP STREAM TABLE {state.table.name}.",
+            hint=f"REPAIR STREAM TABLE {state.table.name} (`headrace repair {state.table.name}`) brings it back; "
+            f"DROP STREAM TABLE {state.table.name} removes the rest.",
         )
 
 
@@ -69,11 +69,23 @@ def published_pointers(catalog: Catalog, state: TableState, *, full: bool) -> di
         EnvironmentFault: `FOREIGN_WRITER`.
     """
     stored = state.table.stored
-    if not full and (foreign := catalog.foreign_writes(stored)):
-        raise EnvironmentFault(
-            "FOREIGN_WRITER",
-            f"{foreign[0].name} was written by somebody else since Headrace published it; nothing was overwritten.",
-            hint=f"Keep those rows elsewhere if you need them, then run REFRESH STREAM TABLE {state.table.name} FULL.",
-        )
+    read = [state.logs[source] for source in state.table.sources if source in state.logs]
+    if not full and (foreign := catalog.foreign_writes([*stored, *read])):
+        raise foreign_writer(foreign[0], state.table.name)
     pointers = catalog.pointers(LAKE, stored)
     return {t: pointers[t].metadata_location if t in pointers else None for t in stored}
+
+
+def foreign_writer(write: ForeignWrite, table: TableName) -> EnvironmentFault:
+    """Return the error for a stored table that somebody else changed.
+
+    Args:
+        write: What was changed.
+        table: The stream table that it belongs to, or that reads it.
+    """
+    own = write.name if write.name.namespace != (SYSTEM_NAMESPACE,) else table
+    message = f"{write.name} {write.what} since Headrace published it; nothing was overwritten."
+    hint = f"REPAIR STREAM TABLE {own} (`headrace repair {own}`) brings back what was published."
+    if write.found is None:
+        return EnvironmentFault("STORED_TABLE_DROPPED", message, hint=hint)
+    return EnvironmentFault("FOREIGN_WRITER", message, hint=f"{hint} Keep the other program's rows before, if needed.")

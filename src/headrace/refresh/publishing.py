@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
-from headrace.catalog import Catalog, HistoryEntry, Lease, Outcome, Publication
+from headrace.catalog import Catalog, ForeignWrite, HistoryEntry, Lease, Outcome, Publication
 from headrace.clock import Clock
 from headrace.errors import HeadraceError
 from headrace.events import Events, GroupPublished, Notice, RefreshFailed, RefreshFinished
@@ -103,6 +103,11 @@ class Publishing:
         if back := self.catalog.reset_staging(state.table.stored, held=leases):
             names = ", ".join(str(t) for t in back)
             self.events.emit(Notice(f"Recovered {names}: an unfinished refresh was put back."))
+
+    def restored(self, back: Sequence[ForeignWrite]) -> None:
+        """Tell of stored tables that are again what was published, not what others made of them."""
+        for write in back:
+            self.events.emit(Notice(f"{write.name} {write.what}; what Headrace had published was restored."))
 
     def failed(self, name: TableName, attempt: Attempt, error: HeadraceError, done: Sequence[Finished] = ()) -> None:
         """Record a failure, stop the table where no refresh can help, and put back what was written.

@@ -142,7 +142,7 @@ class StreamTableInfo(Record):
 
     Args:
         name: The stream table.
-        status: NEW (not loaded), ACTIVE or STOPPED.
+        status: NEW (not loaded), ACTIVE, STOPPED, or DAMAGED (see `damage`).
         refresh_mode: What the user asked for.
         schedule: The schedule text, or None.
         incremental: Whether the query can be refreshed DIFFERENTIAL.
@@ -179,6 +179,8 @@ class StreamTableInfo(Record):
         group: The group that it is refreshed and published with, as `diamond_groups` calls it; None for none.
         policy: When that group is due: `fastest` or `slowest`; None without one.
         epoch: How often that group was published; None without one.
+        damage: What another program did to the tables it is stored in; None when they are as Headrace published them.
+            `repair` undoes it.
     """
 
     name: str
@@ -214,6 +216,7 @@ class StreamTableInfo(Record):
     group: str | None = None
     policy: str | None = None
     epoch: int | None = None
+    damage: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

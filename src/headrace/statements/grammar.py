@@ -9,6 +9,7 @@
     ALTER STREAM TABLE name RESOLVE FUSE {APPLY | SKIP | REINITIALIZE}
     DROP STREAM TABLE [IF EXISTS] name [CASCADE]
     REFRESH STREAM TABLE name, … [FULL]        REFRESH ALL STREAM TABLES [FULL]
+    REPAIR STREAM TABLE name, …        REPAIR ALL STREAM TABLES
     EXPLAIN [FULL|DIFFERENTIAL] STREAM TABLE {name | AS query}
     EXPLAIN ANALYZE STREAM TABLE name
     SHOW STREAM TABLES [IN namespace] [LIKE 'pattern']
@@ -125,6 +126,13 @@ class RefreshStreamTable(Statement):
 
     names: tuple[Name, ...] = ()
     full: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepairStreamTable(Statement):
+    """REPAIR STREAM TABLE; no names means all that are damaged."""
+
+    names: tuple[Name, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -543,6 +551,10 @@ def _refreshed(reader: _Reader, names: tuple[Name, ...] = ()) -> Statement:
     return RefreshStreamTable(names=names, full=full)
 
 
+def _repair(reader: _Reader) -> Statement:
+    return RepairStreamTable(names=reader.tables())
+
+
 def _explain(reader: _Reader) -> Statement:
     mode = reader.peek(-3).word
     query = reader.query() if mode != "ANALYZE" and reader.take("AS") else None
@@ -791,6 +803,8 @@ _STATEMENTS: tuple[tuple[tuple[str, ...], str, str, Callable[[_Reader], Statemen
     (("DROP", "STREAM"), "TABLE", forms.DROP, _drop),
     (("REFRESH", "STREAM"), "TABLE", forms.REFRESH, _refresh),
     (("REFRESH", "ALL", "STREAM"), "TABLES", forms.REFRESH, _refreshed),
+    (("REPAIR", "STREAM"), "TABLE", forms.REPAIR, _repair),
+    (("REPAIR", "ALL", "STREAM"), "TABLES", forms.REPAIR, lambda _: RepairStreamTable()),
     (("EXPLAIN", "STREAM"), "TABLE", forms.EXPLAIN, _explain),
     (("EXPLAIN", "ANALYZE", "STREAM"), "TABLE", forms.EXPLAIN, _explain),
     (("EXPLAIN", "FULL", "STREAM"), "TABLE", forms.EXPLAIN, _explain),

@@ -31,6 +31,7 @@ def run_statement(hr: Headrace, statement: st.Statement, script: str) -> Any:
     action = _ACTIONS.get(type(statement))
     if action is not None:
         return action(hr, statement, script)
+    hr.refuse_own_tables(statement.sql, script, statement.start)
     from headrace.spark.errors import translated
 
     with _placed(script, statement.start), translated(statement.sql):
@@ -97,6 +98,10 @@ def _refresh(hr: Headrace, statement: st.RefreshStreamTable, script: str) -> Any
     if len(statement.names) == 1:
         return hr.refresh(_text(statement.names[0]), full=statement.full)
     return hr.refresh([_text(n) for n in statement.names] or None, full=statement.full)
+
+
+def _repair(hr: Headrace, statement: st.RepairStreamTable, script: str) -> Any:
+    return hr.repair([_text(n) for n in statement.names] or None)
 
 
 def _explain(hr: Headrace, statement: st.ExplainStreamTable, script: str) -> Any:
@@ -293,6 +298,7 @@ _ACTIONS: dict[type[st.Statement], Callable[[Any, Any, str], Any]] = {
     st.ResolveFuse: _resolve_fuse,
     st.DropStreamTable: _drop,
     st.RefreshStreamTable: _refresh,
+    st.RepairStreamTable: _repair,
     st.ExplainStreamTable: _explain,
     st.ShowStreamTables: _show,
     st.ShowCreateStreamTable: _show_create,

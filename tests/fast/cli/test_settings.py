@@ -48,3 +48,28 @@ def test_deployments_have_slots_of_their_own(tmp_path: Path) -> None:
     file.write_text(f"[deploy]\nslots = 0\n{text}")
     with pytest.raises(UserError, match="CONFIG_INVALID"):
         config.load(tmp_path, {})
+
+
+@pytest.mark.parametrize(
+    ("text", "told", "remedy"),
+    [
+        ("[spark]\nmax_concurrent_refreshes = 2", "max_concurrent_refreshes in [spark]", "below [headrace]"),
+        ('[spark]\n"driver.memory" = "4g"', "driver.memory in [spark]", "full names"),
+        ("warehouse = 'x'", "warehouse outside of a section", "below the line [headrace]"),
+        ("warehuose = 'x'", "warehuose outside of a section", "Did you mean warehouse?"),
+        ("[headrace]\nwarehuose = 'x'", "unknown setting: warehuose", "Did you mean warehouse?"),
+        ("[headrace]\nspark_driver = 'x'", "unknown setting: spark_driver. They are Spark's", "[spark]"),
+        ("[optimiser]\ndisable = []", "unknown section: [optimiser]", "Did you mean optimizer?"),
+        ("[deploy]\nslot = 2", "slot in [deploy]", "Did you mean slots?"),
+        ("[optimizer]\ndisabled = []", "disabled in [optimizer]", "Did you mean disable?"),
+        ("[sinks.a]\nfrom = 'a.b'\nurl = 'postgresql://x'\ntable = 'p.t'\nschedul = '1m'", "schedul", "from ="),
+        ("[sources.a]\nurl = 'postgresql://x'\ntabels = ['p.t']", "tabels", "tables ="),
+    ],
+)
+def test_keys_that_nobody_reads_are_told(tmp_path: Path, text: str, told: str, remedy: str) -> None:
+    (tmp_path / config.FILE_NAME).write_text(text)
+    with pytest.raises(UserError) as raised:
+        config.load(tmp_path, {})
+    assert raised.value.code == "CONFIG_INVALID"
+    assert told in f"{raised.value.message} {raised.value.detail}"
+    assert remedy in str(raised.value.hint)

@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from headrace.project.doctor import Check
     from headrace.refresh.maintenance import MaintenanceResult
     from headrace.results.refresh_results import HistoryRow, RefreshResult, StreamTableInfo, VerifyResult
+    from headrace.results.repair_results import RepairResult
 
 MODE_STYLES = {"DIFFERENTIAL": "green", "FULL": "yellow", "NO_CHANGE": "dim"}
-STATUS_STYLES = {"ACTIVE": "green", "NEW": "yellow", "STOPPED": "bold red"}
+STATUS_STYLES = {"ACTIVE": "green", "NEW": "yellow", "STOPPED": "bold red", "DAMAGED": "bold red"}
 OUTCOME_STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 
 
@@ -129,6 +130,9 @@ def _lag(info: StreamTableInfo) -> str:
 def footnotes(infos: Iterable[StreamTableInfo]) -> Iterator[RenderableType]:
     """Yield sentences about tables that are stopped, failed, or only refreshed in full."""
     for info in infos:
+        if info.damage:
+            repair = f"headrace repair {info.name}"
+            yield f"[bold red]{info.name}[/] is damaged: {_escaped(info.damage)}. Undo that: {repair}"
         if info.skipped_rows:
             yield _skipped(info.name, info.skipped_rows, info.skipped_since)
         if info.late_because:
@@ -198,6 +202,17 @@ def maintenance(results: Sequence[MaintenanceResult]) -> Iterator[RenderableType
     table = fmt.grid("Table", "Action", "Detail")
     for result in results:
         table.add_row(result.name, result.action, _escaped(result.detail or ""))
+    yield table
+
+
+def repairs(results: Sequence[RepairResult]) -> Iterator[RenderableType]:
+    """Render what a repair did."""
+    if not results:
+        yield "Nothing is damaged: every stored table is as Headrace published it."
+        return
+    table = fmt.grid("Table", "Action", "What had happened")
+    for result in results:
+        table.add_row(result.name, result.action, _escaped(result.detail))
     yield table
 
 

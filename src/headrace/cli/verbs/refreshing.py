@@ -1,4 +1,4 @@
-"""refresh, verify, maintain."""
+"""refresh, verify, repair, maintain."""
 
 from __future__ import annotations
 
@@ -103,4 +103,23 @@ def maintain(
     show(asked, [result.as_dict() for result in results], lambda: render.maintenance(results))
 
 
-VERBS = (refresh, verify, maintain)
+@click.command()
+@options.names
+@pass_invocation
+def repair(asked: Invocation, names: tuple[str, ...]) -> None:
+    """Bring back stream tables and mirrors that other programs dropped or wrote.
+
+    The named ones, or all that are damaged. What Headrace had published is shown again, which takes no Spark; where its
+    files are gone, the stream table is made anew from its sources.
+
+    \b
+    Examples:
+      headrace repair
+      headrace repair shop.revenue
+    """
+    with asked.open() as hr, spinning(asked, hr.events, "Repairing"):
+        results = hr.repair(names or None)
+    show(asked, [result.as_dict() for result in results], lambda: render.repairs(results))
+
+
+VERBS = (refresh, verify, repair, maintain)

@@ -54,6 +54,13 @@ CODES = (
         retry="no",
     ),
     ErrorCode(
+        "MANAGED_TABLE",
+        message="A statement of Spark's would change what Headrace writes.",
+        cause="Stream tables, mirrors, companions and change logs follow from queries and sources.",
+        remedy="Use the statement that the hint names, such as `DROP STREAM TABLE` in place of `DROP TABLE`.",
+        retry="no",
+    ),
+    ErrorCode(
         "TABLE_EXISTS",
         message="A table or view of that name exists and is no stream table, or is not the one of a deployment.",
         cause="Headrace never overwrites what it does not own.",

@@ -30,14 +30,14 @@ CODES = (
         "STORED_TABLE_DROPPED",
         message="A stream table, its companion or its change log was dropped with plain SQL.",
         cause="Headrace's tables may be dropped with `DROP STREAM TABLE` only.",
-        remedy="`CREATE OR REPLACE STREAM TABLE …` creates it again; `DROP STREAM TABLE` removes the rest.",
+        remedy="`headrace repair` brings it back; `DROP STREAM TABLE` removes the rest.",
         retry="no",
     ),
     ErrorCode(
         "FOREIGN_WRITER",
         message="Another program wrote to a stream table.",
         cause="Its pointer is not the one that Headrace published. Nothing was overwritten.",
-        remedy="Stop that writer; `REFRESH STREAM TABLE … FULL` repairs the table.",
+        remedy="Stop that writer; `headrace repair` brings back what was published.",
         retry="no",
     ),
     ErrorCode(

@@ -129,6 +129,16 @@ class Creator:
         again = self.outdated.defined_again(replace(table, details=to_json(details)))
         self._replace(table, Given(spec_of(table), again, table.generation))
 
+    def rebuild(self, name: TableName) -> RefreshResult:
+        """Load a stream table again as it is defined, into new tables where stored ones are lost.
+
+        Raises:
+            HeadraceError: Loading failed; then it is as it was.
+        """
+        table = self.catalog.stream_table(name)
+        again = self.outdated.defined_again(table)
+        return self._replace(table, Given(spec_of(table), again, table.generation))
+
     def drop(self, name: TableName, *, if_exists: bool = False, cascade: bool = False) -> tuple[TableName, ...]:
         """Drop a stream table, with `cascade` its consumers too.
 

@@ -216,7 +216,9 @@ class Redefiner:
         if spec.refresh_mode is RefreshMode.DIFFERENTIAL and details.refusals:
             raise _not_maintainable(spec.name, details.refusals[0])
         names, old = stored_names(spec.name, suffix), from_json(table.details)
-        there = spec.name in self.catalog.pointers(LAKE, [spec.name])
+        kept = [stored for stored in (spec.name, table.log) if stored is not None]
+        # what others changed and could not be restored is lost, and so is the difference that readers would need
+        there = spec.name in self.catalog.pointers(LAKE, [spec.name]) and not self.catalog.foreign_writes(kept)
         same = there and [(c.name, c.type) for c in old.output] == [(c.name, c.type) for c in details.output]
         companion = log = None
         written += [spec.name, names.companion.within(LAKE), names.log.within(LAKE)]

@@ -32,6 +32,7 @@ from headrace.refresh.held_leases import holding_leases
 from headrace.refresh.preparation import Attempt, Preparation
 from headrace.refresh.publication_builder import Finished, staged_head
 from headrace.refresh.publishing import Publishing
+from headrace.refresh.repair import Restored, lost_files, restore
 from headrace.results.refresh_results import Mode, RefreshResult
 
 NOT_READY = "INPUT_NOT_READY"
@@ -136,6 +137,7 @@ class GroupRefresh:
         if settled and (unchanged := self._nothing_to_do()):
             return unchanged
         self._leases = self._stack.enter_context(self._holding())
+        self._restore()
         if order.redefine is not None:
             for name in order.names:
                 self._publishing.recover(gather_facts.known(self._catalog, name), self._leases())
@@ -149,6 +151,22 @@ class GroupRefresh:
         seen = self._observation.seen_by_all(order.names, order.heads, self._tables, later=awaited)
         self._seen = {**seen, **order.staged}
         return None
+
+    def _restore(self) -> None:
+        """Undo what others wrote to tables that are computed as a whole.
+
+        Their readers are given the difference to what was published, never to what somebody else made of it.
+
+        Raises:
+            EnvironmentFault: `FOREIGN_WRITER` where the published files are gone, too.
+        """
+        order = self._order
+        names = order.names if order.redefine is not None else [n for n in order.names if n in order.full]
+        stored = [t for name in names for t in self._catalog.stream_table(name).stored]
+        restored = restore(self._catalog, stored, self._leases) if stored else Restored()
+        self._publishing.restored(restored.back)
+        if restored.lost and order.redefine is None:
+            raise lost_files(restored.lost)
 
     @contextmanager
     def _holding(self) -> Iterator[Callable[[], tuple[Lease, ...]]]:

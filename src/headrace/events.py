@@ -325,6 +325,16 @@ DECISIONS: Mapping[str, type[Event]] = {
 """What users, or one scheduler for all, decide. Written to the log of events by who decides, in whatever process."""
 
 
+def logged_event(kind: str, fields: Mapping[str, object]) -> Event | None:
+    """Return any event as it was written to the log of events; None as for `event_of`."""
+    known = {kind_of(each): each for each in Event.__subclasses__()}
+    values = {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
+    try:
+        return known[kind](**values)
+    except (KeyError, TypeError):
+        return None
+
+
 def event_of(kind: str, fields: Mapping[str, object]) -> Event | None:
     """Return a decision as it was written to the log of events.
 

@@ -15,8 +15,8 @@ def did_you_mean(given: str, known: Iterable[str]) -> str:
     from difflib import get_close_matches
 
     names = {name.lower(): name for name in sorted(known)}
-    near = get_close_matches(given.lower(), names, n=1, cutoff=0.7)
-    if not near:  # `revenue` for `shop.revenue`
+    meant = get_close_matches(given.lower(), names, n=1, cutoff=0.7)
+    if not meant:  # `revenue` for `shop.revenue`
         tails = {name.rpartition(".")[2]: name for name in names}
-        near = [tails[found] for found in get_close_matches(given.lower().rpartition(".")[2], tails, n=1, cutoff=0.8)]
-    return f"Did you mean {names[near[0]]}? " if near and names[near[0]] != given else ""
+        meant = [tails[tail] for tail in get_close_matches(given.lower().rpartition(".")[2], tails, n=1, cutoff=0.8)]
+    return f"Did you mean {names[meant[0]]}? " if meant and names[meant[0]] != given else ""

@@ -50,6 +50,7 @@ LAYERS: tuple[tuple[str, frozenset[str]], ...] = (
                 "semantics",
                 "functions",
                 "suggestions",
+                "extras",
                 "units",
             }
         ),

@@ -129,7 +129,10 @@ class ProjectHandle:
     def _several(self, names: str | Names | None) -> list[TableName]:
         if names is None:
             return [t.name for t in self._catalog.stream_tables()]
-        return self._names([names] if isinstance(names, str) else names)
+        wanted = self._names([names] if isinstance(names, str) else names)
+        for name in wanted:
+            self._catalog.stream_table(name)  # one that there is not is told of with what may be meant
+        return wanted
 
     def _grouping(self) -> Grouping:
         from headrace.api.schedules.project_defaults import defaults_of

@@ -12,6 +12,7 @@ from headrace.catalog import schema as t
 from headrace.catalog.records import Relation, RelationKind
 from headrace.errors import UserError
 from headrace.names import TableName, quote, split_identifier
+from headrace.suggestions import did_you_mean
 
 MANY = 200
 """From this many names on, a query reads the whole table rather than listing them."""
@@ -132,12 +133,18 @@ def stream_id(connection: Connection, name: TableName) -> int:
     return int(found)
 
 
-def not_found(name: TableName) -> UserError:
-    """Return the error for a name that is no stream table."""
+def not_found(name: TableName, known: Iterable[TableName] = ()) -> UserError:
+    """Return the error for a name that is no stream table.
+
+    Args:
+        name: The name.
+        known: Stream tables that exist.
+    """
     return UserError(
         "STREAM_TABLE_NOT_FOUND",
         f"There is no stream table {name}.",
-        hint="SHOW STREAM TABLES (or `headrace status`) lists those that exist.",
+        hint=f"{did_you_mean(str(name), map(str, known))}SHOW STREAM TABLES (or `headrace status`) lists those that "
+        "exist.",
     )
 
 

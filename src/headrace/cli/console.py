@@ -49,15 +49,19 @@ def show(asked: Invocation, document: Any, render: Callable[[], Iterable[Rendera
 
 def write(parts: Iterable[RenderableType]) -> None:
     """Print renderables on stdout; the terminal wraps text, so that copied SQL stays whole."""
+    from rich.table import Table
     from rich.text import Text
 
     from headrace.cli.render.format import Verbatim
+    from headrace.cli.render.narrow import fitted
 
     console = stdout()
     for part in parts:
         if isinstance(part, Verbatim):
             sys.stdout.write(f"{part}\n")
             continue
+        if isinstance(part, Table):
+            part = fitted(part, console.width)
         console.print(part, soft_wrap=isinstance(part, (str, Text)))
 
 

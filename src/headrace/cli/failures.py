@@ -9,7 +9,10 @@ import tempfile
 import traceback
 from pathlib import Path
 
+import click
+
 from headrace.cli.console import stderr
+from headrace.cli.hints import as_commands
 from headrace.cli.invocation import Invocation
 from headrace.errors import HeadraceError
 
@@ -22,10 +25,18 @@ RETRY = "Nothing was changed; the same may succeed when it is tried again."
 """Said of errors that are retryable."""
 
 
-def report(error: HeadraceError, asked: Invocation) -> None:
-    """Print an error Headrace raised on purpose, on stderr."""
+def report(error: HeadraceError, asked: Invocation, *, by_command: bool = False) -> None:
+    """Print an error Headrace raised on purpose, on stderr.
+
+    Args:
+        error: The error.
+        asked: Says whether JSON is wanted.
+        by_command: Whether a command was typed, not a statement; hints name commands then.
+    """
+    hint = as_commands(error.hint) if by_command and error.hint else error.hint
     if asked.json:
-        sys.stderr.write(json.dumps({"error": error.as_dict()}, ensure_ascii=False) + "\n")
+        document = {"error": {**error.as_dict(), "hint": hint}}
+        sys.stderr.write(json.dumps(document, ensure_ascii=False) + "\n")
         return
     from rich.text import Text
 
@@ -35,10 +46,18 @@ def report(error: HeadraceError, asked: Invocation) -> None:
         console.print(Text(error.place.render()), soft_wrap=True)
     if error.detail:
         console.print(Text(error.detail), soft_wrap=True)
-    if error.hint:
-        console.print(Text.assemble(("Hint: ", "bold"), error.hint), soft_wrap=True)
+    if hint:
+        console.print(Text.assemble(("Hint: ", "bold"), hint), soft_wrap=True)
     if error.retryable:
         console.print(Text(RETRY), soft_wrap=True)
+
+
+def report_usage(error: click.ClickException) -> None:
+    """Print as JSON what is wrong with a command line."""
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    hint = f"`{context.command_path} --help` shows the form." if context is not None else None
+    document = {"code": "USAGE", "message": error.format_message(), "hint": hint, "retryable": False}
+    sys.stderr.write(json.dumps({"error": document}, ensure_ascii=False) + "\n")
 
 
 def report_interrupt(asked: Invocation) -> None:

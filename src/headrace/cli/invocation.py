@@ -47,6 +47,13 @@ class Invocation:
             hint="Run `headrace init <folder>` to make a project, or name one with --project.",
         )
 
+    def root_or_none(self) -> Path | None:
+        """Return the project folder; None when none was named and none is around the working folder."""
+        try:
+            return self.root()
+        except UserError:
+            return None
+
     def open(self) -> Headrace:
         """Open the project; to be closed by the caller."""
         import headrace

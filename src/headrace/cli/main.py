@@ -27,6 +27,7 @@ from headrace.cli.verbs import (
     tables,
 )
 from headrace.errors import HeadraceError
+from headrace.extras import extra_for, package_missing
 
 SECTIONS: tuple[tuple[str, tuple[click.Command, ...]], ...] = (
     ("Defining", (*tables.VERBS, *deploying.VERBS, *sources.VERBS, *sinks.VERBS, *keys.VERBS)),
@@ -38,6 +39,7 @@ SECTIONS: tuple[tuple[str, tuple[click.Command, ...]], ...] = (
 
 SWITCHES = {"--json": "--json", "--quiet": "--quiet", "-q": "--quiet"}
 PROJECT = ("-p", "--project")
+GLOBAL_OPTIONS = ("--json", "--quiet", "--project")
 
 
 class Verbs(click.Group):
@@ -48,19 +50,41 @@ class Verbs(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Move global options to the front, where the group reads them."""
-        return super().parse_args(ctx, hoist(args))
+        hoisted = hoist(args)
+        try:
+            return super().parse_args(ctx, hoisted)
+        except click.UsageError as error:
+            if "--json" not in hoisted:
+                raise
+            failures.report_usage(error)
+            raise click.exceptions.Exit(error.exit_code) from error
 
     def invoke(self, ctx: click.Context) -> object:
         """Run the verb."""
         try:
             return super().invoke(ctx)
         except HeadraceError as error:
-            failures.report(error, invocation(ctx))
+            failures.report(error, invocation(ctx), by_command=ctx.invoked_subcommand != "sql")
             raise click.exceptions.Exit(failures.FAILED) from error
         except KeyboardInterrupt as error:
             failures.report_interrupt(invocation(ctx))
             raise click.exceptions.Exit(failures.INTERRUPTED) from error
-        except (click.exceptions.Exit, click.Abort, click.ClickException, BrokenPipeError):
+        except click.ClickException as error:
+            from difflib import get_close_matches
+
+            if isinstance(error, click.NoSuchOption) and not error.possibilities:  # it may be meant as a global one
+                error.possibilities = get_close_matches(error.option_name, GLOBAL_OPTIONS)
+            if not ctx.params.get("json"):
+                raise
+            failures.report_usage(error)
+            raise click.exceptions.Exit(error.exit_code) from error
+        except ModuleNotFoundError as error:
+            if (extra := extra_for(error.name)) is None:
+                failures.report_defect(error, invocation(ctx))
+            else:
+                failures.report(package_missing("This", extra, error.name or ""), invocation(ctx))
+            raise click.exceptions.Exit(failures.FAILED) from error
+        except (click.exceptions.Exit, click.Abort, BrokenPipeError):
             raise
         except Exception as error:  # the last line of defence: users get a sentence, we get the trace
             failures.report_defect(error, invocation(ctx))

@@ -9,7 +9,8 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import Any
 
 from headrace import config
 from headrace.errors import HeadraceError
+from headrace.extras import extra_of
 
 OLDEST_PYTHON = (3, 11)
 """As in pyproject.toml, which nothing enforces for a checkout on the path."""
@@ -60,18 +62,20 @@ class Check:
         return {"name": self.name, "outcome": self.outcome.value, "finding": self.finding, "remedy": self.remedy}
 
 
-def examine(root: Path | str, *, spark: bool = False) -> tuple[Check, ...]:
+def examine(root: Path | str | None, *, spark: bool = False) -> tuple[Check, ...]:
     """Examine a project and its surroundings; changes nothing.
 
     Args:
-        root: The project folder.
+        root: The project folder; None outside of a project, where only what every project needs is looked at.
         spark: Whether to start a Spark session too.
     """
-    found = [check_python()]
+    found = [check_python(), check_packages()]
+    if root is None:
+        return (*found, *_examine_machine())
     try:
         settings = config.load(root)
     except HeadraceError as error:
-        return (*found, _failed("Settings", error))
+        return (*found, _failed("Settings", error), *_examine_machine())
     found.append(Check("Settings", Outcome.OK, f"{settings.root / config.FILE_NAME}"))
     for name, check in CHECKS:
         try:
@@ -81,6 +85,19 @@ def examine(root: Path | str, *, spark: bool = False) -> tuple[Check, ...]:
     if spark:
         found.append(_checked_spark(settings))
     return tuple(found)
+
+
+def _examine_machine() -> Iterator[Check]:
+    """Look at what every project needs, with the settings that a new one has."""
+    with tempfile.TemporaryDirectory(prefix="headrace-") as folder:
+        settings = config.default_settings(Path(folder))
+        for name, check in (("Java", check_java), ("Jars", check_jars)):
+            try:
+                yield check(settings)
+            except HeadraceError as error:
+                yield _failed(name, error)
+    finding = "not in a project: catalog, warehouse and settings were not looked at"
+    yield Check("Project", Outcome.WARN, finding, "Run it in a project, or name one with --project.")
 
 
 def _failed(name: str, error: HeadraceError) -> Check:
@@ -94,6 +111,29 @@ def check_python(version: tuple[int, ...] = sys.version_info[:3]) -> Check:
     if version < OLDEST_PYTHON:
         return Check("Python", Outcome.FAIL, f"Python {text}", "Use Python 3.11 or newer.")
     return Check("Python", Outcome.OK, f"Python {text} at {sys.executable} on {platform.system()}")
+
+
+def check_packages() -> Check:
+    """Look for Spark's Python package, which a cluster may bring itself."""
+    from importlib.metadata import PackageNotFoundError, version
+    from importlib.util import find_spec
+
+    if find_spec("pyspark") is None:
+        return Check("PySpark", Outcome.FAIL, "PySpark is not installed.", f"pip install '{extra_of('local')}'")
+    for name in ("pyspark", "pyspark-client", "pyspark-connect"):
+        with suppress(PackageNotFoundError):
+            return Check("PySpark", Outcome.OK, f"{name} {version(name)}")
+    return Check("PySpark", Outcome.OK, "found on the path")
+
+
+def check_spark_options(settings: config.Settings) -> Check:
+    """Look for Spark options that cannot mean what is written, or that Headrace sets itself."""
+    from headrace.project.spark_options import complaints
+
+    if found := complaints(settings.spark_options):
+        option, what, remedy = found[0]
+        return Check("Spark options", Outcome.WARN, f"{option} {what}", remedy)
+    return Check("Spark options", Outcome.OK, f"{len(settings.spark_options)} in [spark]")
 
 
 def check_java(settings: config.Settings) -> Check:
@@ -212,6 +252,7 @@ def _checked_spark(settings: config.Settings) -> Check:
 CHECKS: tuple[tuple[str, Callable[[config.Settings], Check]], ...] = (
     ("Java", check_java),
     ("Jars", check_jars),
+    ("Spark options", check_spark_options),
     ("Catalog", check_catalog),
     ("Warehouse", check_warehouse),
     ("Clocks", check_clocks),

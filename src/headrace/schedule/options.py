@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from headrace.errors import UserError
 from headrace.schedule.durations import parse_duration
+from headrace.suggestions import did_you_mean
 
 
 class Consistency(StrEnum):
@@ -84,7 +85,7 @@ def parse_options(texts: Mapping[str, str]) -> Options:
         raise UserError(
             "INVALID_OPTION",
             f"No property is called {', '.join(unknown)}.",
-            hint=f"Properties are {', '.join(KEYS)}.",
+            hint=f"{did_you_mean(unknown[0], KEYS)}Properties are {', '.join(KEYS)}.",
         )
     consistency = given.get("diamond_consistency")
     policy = given.get("diamond_schedule_policy")

@@ -15,11 +15,13 @@ from urllib.parse import parse_qsl, quote, unquote, urlsplit
 from headrace.config import Settings
 from headrace.errors import EnvironmentFault, UserError
 from headrace.events import Events
+from headrace.extras import CONNECT_PACKAGES, require
 from headrace.names import LAKE, STAGING
 from headrace.spark.class_archive import java_options
 from headrace.spark.errors import translated
 from headrace.spark.jars import ensure
 from headrace.spark.java import find_java
+from headrace.spark.reachable import refuse_unreachable
 from headrace.spark.task_slots import available_cores, with_spare_slots
 
 if TYPE_CHECKING:
@@ -175,10 +177,14 @@ def open_session(settings: Settings, events: Events | None = None) -> SparkSessi
 
     Raises:
         EnvironmentFault: `JAVA_MISSING`, `JAVA_UNSUPPORTED`, `JARS_UNAVAILABLE`, `JAR_CORRUPT`, `SPARK_UNAVAILABLE`.
+            `PACKAGE_MISSING`.
         UserError: `CONFIG_INVALID`.
     """
+    require("pyspark", "Spark", "connect" if settings.spark_remote else "local")
     if settings.spark_remote:
+        refuse_unreachable(settings.spark_remote)
         return _connect(settings, settings.spark_remote)
+    refuse_unreachable(settings.spark_master)
     find_java()
     jars = ensure(settings, events)
     from pyspark.sql import SparkSession
@@ -230,6 +236,8 @@ def _silence_pyspark() -> None:
 
 
 def _connect(settings: Settings, address: str) -> SparkSession:
+    for package in CONNECT_PACKAGES:
+        require(package, "Spark Connect", "connect")
     from pyspark.sql import SparkSession
 
     _silence_pyspark()

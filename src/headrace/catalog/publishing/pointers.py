@@ -148,3 +148,13 @@ def foreign(connection: Connection, names: Iterable[TableName] | None) -> tuple[
         for namespace, table, published, found in connection.execute(query)
         if wanted is None or (namespace, table) in wanted
     )
+
+
+def namespaces(connection: Connection, catalog: str = LAKE) -> set[str]:
+    """Return texts of an Iceberg catalog's namespaces: created ones, and those of its tables."""
+    created = t.iceberg_namespaces.c
+    query = sa.union(
+        sa.select(created.namespace).where(created.catalog_name == catalog),
+        sa.select(_C.table_namespace).where(_C.catalog_name == catalog),
+    )
+    return set(connection.execute(query).scalars())

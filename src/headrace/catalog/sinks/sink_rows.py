@@ -16,6 +16,7 @@ from headrace.catalog.records import Json
 from headrace.catalog.relations import parse_name, relation_ids
 from headrace.errors import HeadraceError, UserError
 from headrace.names import TableName
+from headrace.suggestions import did_you_mean
 
 
 class SinkStatus(StrEnum):
@@ -135,7 +136,10 @@ def one(connection: Connection, name: str) -> Sink:
     found = read(connection, name)
     if not found:
         raise UserError(
-            "SINK_UNKNOWN", f"There is no sink {name}.", hint="`headrace sink list` lists those that exist."
+            "SINK_UNKNOWN",
+            f"There is no sink {name}.",
+            hint=did_you_mean(name, (sink.name for sink in read(connection)))
+            + "`headrace sink list` lists those that exist.",
         )
     return found[0]
 

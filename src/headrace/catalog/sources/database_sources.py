@@ -20,6 +20,7 @@ from headrace.catalog.safeguards import gates
 from headrace.catalog.sources.source_health import SourceFailure, failure_of, looks_of, node_failures_of
 from headrace.errors import EnvironmentFault, UserError
 from headrace.names import TableName
+from headrace.suggestions import did_you_mean
 
 
 class SourceStatus(StrEnum):
@@ -174,7 +175,8 @@ def one(connection: Connection, name: str) -> DatabaseSource:
         raise UserError(
             "SOURCE_UNKNOWN",
             f"There is no database source {name}.",
-            hint="`headrace source list` lists those that exist.",
+            hint=did_you_mean(name, (source.name for source in read(connection)))
+            + "`headrace source list` lists those that exist.",
         )
     return found[0]
 

@@ -63,6 +63,7 @@ class Answers:
     last_refreshes = _alone(Reader.last_refreshes)
     pointers = _alone(Reader.pointers)
     metadata_outside = _alone(Reader.metadata_outside)
+    namespaces = _alone(Reader.namespaces)
     leases = _alone(Reader.leases)
     dirty_staging = _alone(Reader.dirty_staging)
     foreign_writes = _alone(Reader.foreign_writes)

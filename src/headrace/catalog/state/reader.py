@@ -82,7 +82,7 @@ class Reader:
         """
         found = self.find_stream_table(name)
         if found is None:
-            raise not_found(name)
+            raise not_found(name, (table.name for table in self.stream_tables()))
         return found
 
     def greens(self) -> tuple[Green, ...]:
@@ -284,6 +284,10 @@ class Reader:
         Absent tables are left out.
         """
         return pointers.read(self._connection, catalog, names)
+
+    def namespaces(self) -> set[str]:
+        """Return the namespaces of `lake`, as their texts."""
+        return pointers.namespaces(self._connection)
 
     def leases(self) -> tuple[Lease, ...]:
         """Return every lease that was ever held, released ones (owner None) included."""

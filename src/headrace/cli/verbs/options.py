@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -11,8 +12,22 @@ import click
 
 from headrace.schedule.options import KEYS
 
-names = click.argument("names", nargs=-1, metavar="[NAME]...")
-name = click.argument("name")
+
+def stream_tables(context: click.Context, _: click.Parameter, begun: str) -> list[str]:
+    """Return names of stream tables for a shell's completion; none where there is no project."""
+    from headrace import config
+    from headrace.catalog import Catalog
+    from headrace.cli.invocation import Invocation
+
+    with suppress(Exception):  # whatever is wrong, a shell that completes must not be told
+        root = Invocation(context.find_root().params.get("folder")).root()
+        with Catalog.open(config.load(root).catalog_url, create=False) as catalog:
+            return [text for table in catalog.stream_tables() if (text := str(table.name)).startswith(begun)]
+    return []
+
+
+names = click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=stream_tables)
+name = click.argument("name", shell_complete=stream_tables)
 query_file = click.option(
     "--file",
     "-f",

@@ -1,4 +1,4 @@
-"""init, doctor, demo."""
+"""init, doctor, demo, completion."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def init(asked: Invocation, folder: Path | None, catalog_url: str | None, wareho
 def doctor(asked: Invocation, spark: bool) -> None:
     """Check Python, Java, jars, catalog, warehouse and clocks; say how to repair each.
 
-    The exit status is 1 if a check fails.
+    Outside of a project it looks at what every project needs. The exit status is 1 if a check fails.
 
     \b
     Examples:
@@ -49,7 +49,7 @@ def doctor(asked: Invocation, spark: bool) -> None:
     """
     from headrace.project.doctor import Outcome, examine
 
-    found = examine(asked.root(), spark=spark)
+    found = examine(asked.root_or_none(), spark=spark)
     show(asked, [check.as_dict() for check in found], lambda: render.checks(found))
     if any(check.outcome is Outcome.FAIL for check in found):
         raise click.exceptions.Exit(FAILED)
@@ -96,4 +96,22 @@ def demo(asked: Invocation, words: tuple[str, ...], scale: float | None, rounds:
         raise click.exceptions.Exit(FAILED)
 
 
-VERBS = (init, doctor, demo)
+@click.command()
+@click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))
+def completion(shell: str) -> None:
+    """Print what has a shell complete verbs, options and names of stream tables.
+
+    \b
+    Examples:
+      headrace completion bash >> ~/.bashrc
+      headrace completion zsh >> ~/.zshrc
+      headrace completion fish > ~/.config/fish/completions/headrace.fish
+    """
+    from click.shell_completion import get_completion_class
+
+    kind = get_completion_class(shell)
+    assert kind is not None
+    click.echo(kind(click.get_current_context().find_root().command, {}, "headrace", "_HEADRACE_COMPLETE").source())
+
+
+VERBS = (init, doctor, demo, completion)

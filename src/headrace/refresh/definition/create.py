@@ -16,6 +16,7 @@ from headrace.names import LAKE, TableName
 from headrace.ports import Session
 from headrace.refresh.cut.cut import Cut, Head
 from headrace.refresh.definition.define import check_name, define, require_differential, sources_of
+from headrace.refresh.definition.early_checks import check_namespace, check_query
 from headrace.refresh.definition.layout_waits import is_layout_deployment, refuse_waiting, waiting_in
 from headrace.refresh.definition.outdated import Outdated
 from headrace.refresh.definition.redefine import NONE_BESIDE, NONE_GIVEN, Given, Redefiner
@@ -94,6 +95,9 @@ class Creator:
                 f"{spec.name} exists already and is no stream table.",
                 hint="Choose another name, or drop that table or view first.",
             )
+        if existing is None:
+            check_namespace(self.catalog, spec.name)
+        check_query(spec.query, self.catalog, self.session)
         details, _ = define(spec.query, catalog=self.catalog, session=self.session, plans=self.plans)
         require_differential(details, spec.refresh_mode)
         self._refuse_cycle(spec.name, details, new=existing is None)
@@ -152,6 +156,7 @@ class Creator:
         if found is None:
             if if_exists:
                 return ()
+            self._refuse_plain(name)
             return (self.catalog.stream_table(name).name,)
         doomed = self._with_consumers(name)
         if len(doomed) > 1 and not cascade:
@@ -166,6 +171,26 @@ class Creator:
         refuse_deployed(self.catalog, both)
         self.drop_together(both, still=partial(refuse_deployed, self.catalog, both))
         return tuple(doomed)
+
+    def _refuse_plain(self, name: TableName) -> None:
+        """Refuse to drop what is no stream table, and say what it is.
+
+        Raises:
+            UserError: `STREAM_TABLE_NOT_FOUND`.
+        """
+        pointer = self.catalog.pointers(LAKE, [name]).get(name)
+        if pointer is None:
+            return
+        with self.catalog.reading() as reader:
+            source = next((s.name for s in reader.sources() if any(m.name == name for m in s.mirrors)), None)
+        what, statement = ("view", f"DROP VIEW {name}") if pointer.is_view else ("table", f"DROP TABLE {name}")
+        if source is not None:
+            what, statement = f"mirror of source {source}", f"ALTER SOURCE {source} DROP TABLES ({name.table})"
+        raise UserError(
+            "STREAM_TABLE_NOT_FOUND",
+            f"{name} is a {what}, not a stream table; nothing was dropped.",
+            hint=f"Use {statement}.",
+        )
 
     def drop_together(
         self,

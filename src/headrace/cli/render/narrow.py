@@ -1,0 +1,73 @@
+"""Shows tables that are wider than the terminal without breaking names and numbers.
+
+The last column wraps between words where it has prose. Where that is not enough, each row becomes a paragraph: its
+first value as a headline, the others beside their headings.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.units import NOTHING
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+    from rich.text import Text
+
+LEAST_PROSE = 24
+"""Characters that the wrapped last column must have to be readable."""
+
+
+def fitted(table: Table, width: int) -> RenderableType:
+    """Return a table in a form that fits the terminal.
+
+    Args:
+        table: The table, as `format.grid` made it.
+        width: Columns of the terminal.
+    """
+    widths = [max(cell.cell_len for cell in _cells(table, at)) for at in range(len(table.columns))]
+    between = 3 * len(widths)  # as `box.SIMPLE_HEAD` draws it
+    if sum(widths) + between <= width:
+        return table
+    if not _has_prose(table) or sum(widths[:-1]) + between + LEAST_PROSE > width:
+        return _paragraphs(table, width)
+    for column, natural in zip(table.columns[:-1], widths[:-1], strict=True):
+        column.min_width, column.no_wrap = natural, True
+    return table
+
+
+def _cells(table: Table, at: int) -> list[Text]:
+    from rich.text import Text
+
+    column = table.columns[at]
+    return [Text.from_markup(cell) if isinstance(cell, str) else Text(str(cell)) for cell in column.cells]
+
+
+def _has_prose(table: Table) -> bool:
+    """Return whether the last column has sentences, which may be wrapped."""
+    return any(" " in cell.plain.strip() for cell in _cells(table, len(table.columns) - 1)[1:])
+
+
+def _paragraphs(table: Table, width: int) -> Text:
+    from rich.text import Text
+
+    columns = [_cells(table, at) for at in range(len(table.columns))]
+    headings = [str(column.header) for column in table.columns]
+    lines: list[Text] = []
+    for row in range(table.row_count):
+        values = [cells[-table.row_count + row] for cells in columns]
+        head = next((at for at, value in enumerate(values) if value.plain.strip()), 0)
+        lines.append(Text.assemble(values[head], style="bold"))
+        line = Text("  ")
+        for at, value in enumerate(values):
+            if at == head or value.plain.strip() in ("", NOTHING):
+                continue
+            pair = Text.assemble((f"{headings[at]} " if headings[at] else "", "dim"), value)
+            if line.cell_len > 2 and line.cell_len + 3 + pair.cell_len > width:
+                lines.append(line)
+                line = Text("  ")
+            line = Text.assemble(line, "" if line.cell_len == 2 else " · ", pair)
+        if line.cell_len > 2:
+            lines.append(line)
+    return Text("\n").join(lines)

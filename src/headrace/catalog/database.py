@@ -18,6 +18,7 @@ from sqlalchemy.engine import URL, Connection, Engine
 
 from headrace.catalog.faults import fault
 from headrace.errors import UserError
+from headrace.extras import require
 
 BUSY_TIMEOUT = dt.timedelta(seconds=30)
 """How long a statement waits for another writer before CATALOG_LOCKED."""
@@ -178,6 +179,7 @@ def patience(url: URL) -> dict[str, int]:
 
 
 def _postgres_engine(url: URL, busy_timeout: dt.timedelta) -> Engine:
+    require("psycopg", "A catalog in PostgreSQL", "postgres")
     engine = sa.create_engine(url, isolation_level="READ COMMITTED", pool_pre_ping=True, connect_args=patience(url))
     milliseconds = int(busy_timeout.total_seconds() * 1000)
 

@@ -64,7 +64,7 @@ def _generator() -> str:
         raise EnvironmentFault(
             "GENERATOR_MISSING",
             "The program tpchgen-cli, which generates TPC-H data, was not found.",
-            hint="Install the package tpchgen-cli into Headrace's environment.",
+            hint="It comes with an extra: pip install 'headrace[demo]'.",
         )
     return found
 

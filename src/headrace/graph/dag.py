@@ -202,5 +202,5 @@ def cycle_error(path: tuple[Name, ...], *, of_greens: bool = False) -> UserError
         hint="Change one of these queries so that the circle is broken; deployments bring no cycles."
         if of_greens
         else "Change one of these queries so that the circle is broken; or, if it is meant, set allow_cycles = true in "
-        "headrace.toml (docs/cycles.md).",
+        "headrace.toml.",
     )

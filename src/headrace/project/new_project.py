@@ -21,7 +21,7 @@ warehouse = {warehouse}
 # format_version = 3                     # Iceberg format of new tables; 2 for older readers
 # max_concurrent_refreshes = 4           # in headrace run
 # default_schedule = "1 minute"          # of stream tables without one that nothing reads
-# allow_cycles = true                    # stream tables may read each other in a circle (docs/cycles.md)
+# allow_cycles = true                    # stream tables may read each other in a circle
 
 # [sources.shop]                         # PostgreSQL, for headrace source apply
 # url_env = "SHOP_URL"                   # or url = "postgresql://user@host/database", without a password

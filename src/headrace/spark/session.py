@@ -266,7 +266,7 @@ def check_session(session: SparkSession, settings: Settings) -> None:
                 f"{name} should be {_shown(name, wanted[name])}, is {_shown(name, given[name])}" for name in wrong
             ),
             hint="Stop the session so that Headrace starts its own, or build it with the options of "
-            "headrace.spark.session.catalog_options (see docs/configuration.md).",
+            "headrace.spark.session.catalog_options.",
         )
 
 

@@ -9,7 +9,7 @@ CODES = (
         "GENERATOR_MISSING",
         message="`tpchgen-cli` was not found.",
         cause="",
-        remedy="Install that package into Headrace's environment.",
+        remedy="`pip install 'headrace[demo]'`.",
         retry="no",
     ),
     ErrorCode(

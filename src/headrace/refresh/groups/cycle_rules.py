@@ -21,7 +21,7 @@ from headrace.physical.facts import Facts, SourceFacts
 from headrace.reasons import FullReason
 from headrace.results.refresh_results import Mode, RefreshMode, RefusalInfo
 
-DOCS = "See docs/cycles.md."
+DOCS = "The documents say under Cycles which queries may."
 
 
 def parts(names: Iterable[TableName], tables: Mapping[TableName, StreamTable]) -> tuple[tuple[TableName, ...], ...]:

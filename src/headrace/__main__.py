@@ -1,0 +1,6 @@
+"""Runs the command: `python -m headrace`."""
+
+from headrace.cli.main import main
+
+if __name__ == "__main__":
+    main()

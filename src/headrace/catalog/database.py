@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from json import JSONDecodeError
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import sqlalchemy as sa
 from sqlalchemy import event, exc
 from sqlalchemy.engine import URL, Connection, Engine
 
-from headrace.catalog.faults import fault
+from headrace.catalog.faults import damaged, fault
 from headrace.errors import UserError
 from headrace.extras import require
 
@@ -92,6 +93,8 @@ class Database:
             yield
         except exc.SQLAlchemyError as error:
             raise fault(error, self.shown) from error
+        except JSONDecodeError as error:
+            raise damaged(self.shown, str(error)) from error
 
     @contextmanager
     def read(self) -> Iterator[Connection]:

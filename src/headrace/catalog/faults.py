@@ -91,3 +91,9 @@ def fault(error: exc.SQLAlchemyError, url: str) -> HeadraceError:
         return InternalError("CATALOG_FAILED", f"A statement on the catalog {url} failed.", detail=detail)
     message, hint = _WORDS[code]
     return EnvironmentFault(code, message.format(url=url), detail=detail, hint=hint, retryable=code in _RETRYABLE)
+
+
+def damaged(url: str, detail: str) -> EnvironmentFault:
+    """Return the error for a catalog in which something stands that nobody wrote."""
+    message, hint = _WORDS["CATALOG_CORRUPT"]
+    return EnvironmentFault("CATALOG_CORRUPT", message.format(url=url), detail=detail, hint=hint)

@@ -11,7 +11,7 @@ import re
 _NAME = r"((?:[\w-]+|`[^`]+`)(?:\.(?:[\w-]+|`[^`]+`))*)"
 
 WORDS: tuple[tuple[str, str], ...] = (
-    (rf"REPAIR STREAM TABLE(?: {_NAME})? \((`headrace repair[^`]*`)\)", r"\2"),
+    (rf"REPAIR STREAM TABLE(?: {_NAME})? \((`headrace[^`]*`)\)", r"\2"),
     (r"SHOW STREAM TABLES \(or (`headrace status`)\)", r"\1"),
     (rf"REFRESH STREAM TABLE {_NAME} FULL", r"`headrace refresh \1 --full`"),
     (rf"REFRESH STREAM TABLE {_NAME}", r"`headrace refresh \1`"),

@@ -70,13 +70,10 @@ class Verbs(click.Group):
             failures.report_interrupt(invocation(ctx))
             raise click.exceptions.Exit(failures.INTERRUPTED) from error
         except click.ClickException as error:
-            from difflib import get_close_matches
-
-            if isinstance(error, click.NoSuchOption) and not error.possibilities:  # it may be meant as a global one
-                error.possibilities = get_close_matches(error.option_name, GLOBAL_OPTIONS)
+            told = _as_global(error)
             if not ctx.params.get("json"):
-                raise
-            failures.report_usage(error)
+                raise told from error
+            failures.report_usage(told)
             raise click.exceptions.Exit(error.exit_code) from error
         except ModuleNotFoundError as error:
             if (extra := extra_for(error.name)) is None:
@@ -95,6 +92,16 @@ class Verbs(click.Group):
         for title, verbs in SECTIONS:
             with formatter.section(title):
                 formatter.write_dl([(verb.name or "", verb.get_short_help_str(limit=200)) for verb in verbs])
+
+
+def _as_global(error: click.ClickException) -> click.ClickException:
+    """Return an error with what may be meant, where an unknown option resembles a global one."""
+    if not isinstance(error, click.NoSuchOption) or error.possibilities:
+        return error
+    from difflib import get_close_matches
+
+    meant = get_close_matches(error.option_name, GLOBAL_OPTIONS)
+    return click.NoSuchOption(error.option_name, possibilities=meant, ctx=error.ctx)
 
 
 def hoist(args: list[str]) -> list[str]:

@@ -6,12 +6,14 @@ compiled plan: the plan is compiled again from the text.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from headrace.algebra.schema import Column
 from headrace.compiler.layout import LAYOUT
+from headrace.errors import EnvironmentFault
 from headrace.names import TableName
 from headrace.reasons import FullReason
 from headrace.results.refresh_results import RefusalInfo
@@ -137,7 +139,29 @@ def to_json(details: Details) -> dict[str, Any]:
 
 
 def from_json(data: Mapping[str, Any]) -> Details:
-    """Return the facts stored as `data` by `to_json`."""
+    """Return the facts stored as `data` by `to_json`.
+
+    Raises:
+        EnvironmentFault: `CATALOG_CORRUPT` for what `to_json` never wrote.
+    """
+    with _readable():
+        return _details_in(data)
+
+
+@contextmanager
+def _readable() -> Iterator[None]:
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise EnvironmentFault(
+            "CATALOG_CORRUPT",
+            "The catalog is damaged: it has a definition of a stream table that cannot be read.",
+            detail=f"{type(error).__name__}: {error}",
+            hint="Put back a backup of the catalog.",
+        ) from error
+
+
+def _details_in(data: Mapping[str, Any]) -> Details:
     return Details(
         query=data["query"],
         namespace=tuple(data["namespace"]),
@@ -165,7 +189,8 @@ def deployment_of(data: Mapping[str, Any]) -> str:
 
     The rest of it is not looked at.
     """
-    return str(data.get("deployment", ""))
+    with _readable():
+        return str(data.get("deployment", ""))
 
 
 def in_generation(details: Details, deployment: str, redirects: Mapping[TableName, TableName]) -> Details:
@@ -209,12 +234,14 @@ def columns_read(data: Mapping[str, Any], source: TableName) -> tuple[str, ...] 
 
 def semantics_of(data: Mapping[str, Any]) -> Semantics:
     """Return the settings of a stored definition, without parsing the rest."""
-    return Semantics(**data["semantics"])
+    with _readable():
+        return Semantics(**data["semantics"])
 
 
 def namespace_of(data: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the namespace of a stored definition, without parsing the rest."""
-    return tuple(data["namespace"])
+    with _readable():
+        return tuple(data["namespace"])
 
 
 def _generation_out(details: Details) -> dict[str, Any]:

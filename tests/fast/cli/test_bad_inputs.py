@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import sqlite3
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -155,6 +156,19 @@ def test_garbage_in_the_catalog_is_told_by_every_command(tmp_path: Path) -> None
         assert (result.exit_code, "[CATALOG_CORRUPT]" in result.stderr) == (1, True), (args, result.output)
     doctor_says = CliRunner().invoke(app, ["-p", str(tmp_path), "doctor"])
     assert "CATALOG_CORRUPT" in doctor_says.stdout
+
+
+@pytest.mark.parametrize("garbage", ["{", "{}", '{"query": 7}', "[1, 2]"])
+def test_garbage_in_a_definition_is_told(tmp_path: Path, garbage: str) -> None:
+    made = StoredProject(tmp_path / "shop")
+    made.source()
+    made.stream_table("revenue")
+    made.close()
+    with sqlite3.connect(made.root / "headrace.db") as database:
+        database.execute("UPDATE hr_stream_table SET definition_json = ?", (garbage,))
+    for args in (["status"], ["refresh"], ["show-create"], ["refresh", "shop.revenue"]):
+        result = CliRunner().invoke(app, ["-p", str(made.root), *args])
+        assert (result.exit_code, "[CATALOG_CORRUPT]" in result.stderr) == (1, True), (args, result.output)
 
 
 def test_the_doctor_works_outside_of_a_project(run: Run) -> None:

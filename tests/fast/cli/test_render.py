@@ -206,7 +206,7 @@ def test_an_event_is_a_line() -> None:
         1, NOW, "refresh_finished", {"table": "shop.a", "rows_inserted": 2, "seconds": 21.60989915799928}
     )
     line = running.event_line(event)
-    assert line.endswith("  refresh_finished    table shop.a  rows_inserted 2  seconds 21.6 s")
+    assert line.endswith("  refresh_finished    table shop.a  rows_inserted 2  seconds 21.61 s")
     fields = {"table": "shop.a", "mode": "FULL", "rows_inserted": 2, "rows_deleted": 1, "seconds": 0.5}
     told = running.event_line(LoggedEvent(2, NOW, "refresh_finished", fields))
     assert told.endswith("  shop.a: FULL +2 −1 in 500 ms")

@@ -105,7 +105,7 @@ def completion(shell: str) -> None:
     Examples:
       headrace completion bash >> ~/.bashrc
       headrace completion zsh >> ~/.zshrc
-      headrace completion fish > ~/.config/fish/completions/headrace.fish
+      headrace completion fish | source
     """
     from click.shell_completion import get_completion_class
 

@@ -45,7 +45,7 @@ CODES = (
         message="Spark did not start.",
         cause="",
         remedy="`headrace doctor` checks one thing after the other.",
-        retry="no",
+        retry="sometimes",
     ),
     ErrorCode(
         "SPARK_LOST",

@@ -18,6 +18,7 @@ from pathlib import Path
 from bench import (
     citus,
     commands,
+    compilation,
     deployments,
     diamonds,
     dispatch,
@@ -46,6 +47,7 @@ SUITES: dict[str, Callable[[argparse.Namespace], list[Figure]]] = {
     "fixed": fixed.run,
     "idle": idle.run,
     "commands": commands.run,
+    "compile": compilation.run,
     "dispatch": dispatch.run,
     "groups": groups.run,
     "groups-on-spark": groups_on_spark.run,

@@ -26,19 +26,23 @@ def connected(start: Relation, others: Sequence[Relation], conditions: Sequence[
         others: The others; their order decides where there is a choice.
         conditions: Conditions over any of the inputs.
     """
-    order, waiting = [start], list(others)
-    there = set(start.columns)
+    order, there = [start], set(start.columns)
+    # of an input only the conditions over it matter
+    waiting = [(each, own, _over(conditions, own)) for each in others for own in (frozenset(each.columns),)]
     while waiting:
-        chosen = next((i for i, each in enumerate(waiting) if _share(there, each, conditions)), 0)
-        following = waiting.pop(chosen)
+        chosen = next((i for i, (_, own, over) in enumerate(waiting) if _share(there, own, over)), 0)
+        following, own, _ = waiting.pop(chosen)
         order.append(following)
-        there |= set(following.columns)
+        there |= own
     return tuple(order)
 
 
-def _share(there: set[str], relation: Relation, conditions: Sequence[Scalar]) -> bool:
-    own = set(relation.columns)
-    return any(c.columns & own and c.columns & there and c.columns <= own | there for c in conditions)
+def _over(conditions: Sequence[Scalar], own: frozenset[str]) -> tuple[frozenset[str], ...]:
+    return tuple(c.columns for c in conditions if not own.isdisjoint(c.columns))
+
+
+def _share(there: set[str], own: frozenset[str], conditions: Sequence[frozenset[str]]) -> bool:
+    return any(not there.isdisjoint(c) and c - own <= there for c in conditions)
 
 
 def ready(conditions: Sequence[Scalar], without: set[str]) -> tuple[Scalar, ...]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, cast
 
-from headrace.algebra.hashing import hashed_once
+from headrace.algebra.hashing import computed_once
 from headrace.algebra.scalar import Scalar
 from headrace.errors import Place
 from headrace.names import WEIGHT, TableName
@@ -29,7 +29,7 @@ class Moment(StrEnum):
 class Relation:
     """A bag of rows with named columns."""
 
-    __slots__ = ("_hash",)
+    __slots__ = ("_columns", "_hash", "_size", "_sources")
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -81,6 +81,8 @@ class Binary(Relation):
 
 
 def _check_unique(columns: tuple[str, ...]) -> None:
+    if len(set(map(str.lower, columns))) == len(columns):
+        return
     seen: set[str] = set()
     for name in columns:
         if name.lower() in seen:
@@ -88,7 +90,7 @@ def _check_unique(columns: tuple[str, ...]) -> None:
         seen.add(name.lower())
 
 
-@hashed_once
+@computed_once
 @dataclass(frozen=True, slots=True)
 class Scan(Relation):
     """A source relation, columns renamed.
@@ -112,7 +114,7 @@ class Scan(Relation):
         return (*names, WEIGHT) if self.moment is Moment.CHANGE else names
 
 
-@hashed_once
+@computed_once
 @dataclass(frozen=True, slots=True)
 class Stored(Relation):
     """Rows that Headrace holds: the state, the companion, or the result of an earlier step.
@@ -130,7 +132,7 @@ class Stored(Relation):
         return self.names
 
 
-@hashed_once
+@computed_once
 @dataclass(frozen=True, slots=True)
 class Empty(Relation):
     """No rows. Rewrites remove it; only a wholly empty delta is left as one.
@@ -146,7 +148,7 @@ class Empty(Relation):
         return self.names
 
 
-@hashed_once
+@computed_once
 @dataclass(frozen=True, slots=True)
 class Values(Relation):
     """Literal rows, such as the single empty row of a SELECT without FROM.
@@ -164,7 +166,7 @@ class Values(Relation):
         return self.names
 
 
-@hashed_once
+@computed_once
 @dataclass(frozen=True, slots=True)
 class Project(Unary):
     """Named expressions over each row; keeps multiplicities.
@@ -185,7 +187,7 @@ class Project(Unary):
         return tuple(name for name, _ in self.items)
 
 
-@hashed_once
+@computed_once
 @dataclass(frozen=True, slots=True)
 class Filter(Unary):
     """The rows for which the condition is true (not NULL, not false).
@@ -203,7 +205,7 @@ class Filter(Unary):
         return self.input.columns
 
 
-@hashed_once
+@computed_once
 @dataclass(frozen=True, slots=True)
 class Join(Binary):
     """Inner join; without a condition, the cross product.
@@ -230,7 +232,7 @@ class Join(Binary):
         return self.left.columns + self.right.columns
 
 
-@hashed_once
+@computed_once
 @dataclass(frozen=True, slots=True)
 class OuterJoin(Binary):
     """Left or full outer join.
@@ -261,7 +263,7 @@ class OuterJoin(Binary):
         return self.left.columns + self.right.columns
 
 
-@hashed_once
+@computed_once
 @dataclass(frozen=True, slots=True)
 class Existence(Binary):
     """Rows of `left` for which some (`anti`: no) row of `right` makes the condition true.
@@ -290,7 +292,7 @@ class Existence(Binary):
         return self.left.columns
 
 
-@hashed_once
+@computed_once
 @dataclass(frozen=True, slots=True)
 class SemiJoin(Binary):
     """Rows of `left` whose key is (`anti`: is not) among `right`'s rows; NULL equals NULL.
@@ -314,7 +316,7 @@ class SemiJoin(Binary):
         return self.left.columns
 
 
-@hashed_once
+@computed_once
 @dataclass(frozen=True, slots=True)
 class LookupJoin(Binary):
     """Left outer join on NULL-safe key equality, where `right` has at most one row a key.
@@ -341,7 +343,7 @@ class LookupJoin(Binary):
         return self.left.columns + self.right.columns
 
 
-@hashed_once
+@computed_once
 @dataclass(frozen=True, slots=True)
 class Union(Relation):
     """Bag union (UNION ALL).
@@ -428,7 +430,7 @@ class AggregateCall:
         return self.inside.replace("{}", filtered)
 
 
-@hashed_once
+@computed_once
 @dataclass(frozen=True, slots=True)
 class Aggregate(Unary):
     """GROUP BY; without calls, DISTINCT over its keys.
@@ -455,7 +457,7 @@ class Aggregate(Unary):
         return self.keys + tuple(c.name for c in self.calls)
 
 
-@hashed_once
+@computed_once
 @dataclass(frozen=True, slots=True)
 class Repeat(Unary):
     """Each row as often as its weight says, without the weight.
@@ -477,7 +479,7 @@ class Repeat(Unary):
         return tuple(name for name in self.input.columns if name != WEIGHT)
 
 
-@hashed_once
+@computed_once
 @dataclass(frozen=True, slots=True)
 class Replicate(Unary):
     """Each row as often as one of its columns says, without that column.
@@ -541,7 +543,7 @@ class WindowCall:
         return self.call.columns.union(*(key.scalar.columns for key in self.order))
 
 
-@hashed_once
+@computed_once
 @dataclass(frozen=True, slots=True)
 class Window(Unary):
     """Window functions with one PARTITION BY: every row stays and gains a column for each.
@@ -564,7 +566,7 @@ class Window(Unary):
         return self.input.columns + tuple(c.name for c in self.calls)
 
 
-@hashed_once
+@computed_once
 @dataclass(frozen=True, slots=True)
 class Generate(Unary):
     """Each row beside every row that a generator gives for it.
@@ -587,7 +589,7 @@ class Generate(Unary):
         return self.input.columns + self.names
 
 
-@hashed_once
+@computed_once
 @dataclass(frozen=True, slots=True)
 class Round(Relation):
     """The rows of a recursion's previous round; only its recursive branch reads them.
@@ -605,7 +607,7 @@ class Round(Relation):
         return self.start.columns
 
 
-@hashed_once
+@computed_once
 @dataclass(frozen=True, slots=True)
 class Recursive(Relation):
     """Rows of a start and all that follows from them, to the fixed point.
@@ -638,7 +640,7 @@ class Recursive(Relation):
         return Recursive(inputs[0], inputs[1], self.name, self.levels, self.settled)
 
 
-@hashed_once
+@computed_once
 @dataclass(frozen=True, slots=True)
 class TopK(Unary):
     """The first rows in an order that leaves no tie between different rows.

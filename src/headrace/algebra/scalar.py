@@ -129,7 +129,11 @@ def all_of(conditions: Iterable[Scalar]) -> Scalar | None:
     if len(parts) < 2:
         return parts[0] if parts else None
     # an OR binds weaker than AND
-    return _joined("AND", parts, [bracketed(p.words) if p.facts.disjunctive else p.words for p in parts])
+    plain = not any(part.facts.disjunctive for part in parts)
+    found = _joined("AND", parts, [bracketed(p.words) if p.facts.disjunctive else p.words for p in parts])
+    if plain and found.deterministic:  # what it consists of is known, with facts that were found there already
+        object.__setattr__(found, "_conjuncts", tuple(each for part in parts for each in conjuncts(part)))
+    return found
 
 
 def any_of(conditions: Iterable[Scalar]) -> Scalar:

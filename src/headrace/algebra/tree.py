@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from headrace.algebra.hashing import kept
 from headrace.algebra.relations import Moment, Relation, Scan
 from headrace.algebra.scalar import Scalar, column
 from headrace.names import WEIGHT, TableName
 
 
 def walk(relation: Relation) -> Iterator[Relation]:
-    """Yield every node, a node before its inputs."""
+    """Yield every node, a node before its inputs; one that is there several times each time."""
     waiting = [relation]
     while waiting:
         node = waiting.pop()
@@ -18,9 +19,63 @@ def walk(relation: Relation) -> Iterator[Relation]:
         waiting.extend(reversed(node.inputs))
 
 
-def transform(relation: Relation, rule: Callable[[Relation], Relation]) -> Relation:
-    """Apply a rule to every node, inputs first."""
-    return rule(over(relation, *(transform(node, rule) for node in relation.inputs)))
+def nodes(relation: Relation) -> Iterator[Relation]:
+    """Yield every object of a tree once, a node before its inputs.
+
+    Parts of a tree may be one object.
+    """
+    seen: set[int] = set()
+    waiting = [relation]
+    while waiting:
+        node = waiting.pop()
+        if id(node) not in seen:
+            seen.add(id(node))
+            yield node
+            waiting.extend(reversed(node.inputs))
+
+
+def inputs_first(relation: Relation) -> list[Relation]:
+    """Return every object of a tree once, after all of its inputs."""
+    found: dict[int, Relation] = {}
+    waiting = [relation]
+    while waiting:
+        node = waiting[-1]
+        if id(node) not in found:
+            unknown = [each for each in node.inputs if id(each) not in found]
+            if unknown:
+                waiting += reversed(unknown)
+                continue
+            found[id(node)] = node
+        waiting.pop()
+    return list(found.values())
+
+
+def transform(
+    relation: Relation, rule: Callable[[Relation], Relation], known: dict[int, tuple[Relation, Relation]] | None = None
+) -> Relation:
+    """Apply a rule to every node, inputs first; to an object that is there several times once.
+
+    So what shares its parts still does.
+
+    Args:
+        relation: The tree.
+        rule: The rule; a function of the node alone.
+        known: What has become of nodes of other trees by the same rule, by id, with the node, which keeps its id its
+            own; gets those of this tree.
+    """
+    known = {} if known is None else known
+    waiting = [relation]
+    while waiting:
+        node = waiting[-1]
+        if id(node) not in known:
+            inputs = node.inputs
+            unknown = [each for each in inputs if id(each) not in known] if inputs else inputs
+            if unknown:
+                waiting += unknown
+                continue
+            known[id(node)] = (node, rule(over(node, *[known[id(each)][1] for each in inputs]) if inputs else node))
+        waiting.pop()
+    return known[id(relation)][1]
 
 
 def over(relation: Relation, *inputs: Relation) -> Relation:
@@ -31,18 +86,45 @@ def over(relation: Relation, *inputs: Relation) -> Relation:
     return relation
 
 
+def _sources(node: Relation) -> tuple[TableName, ...]:
+    if isinstance(node, Scan):
+        return (node.source,)
+    return tuple(dict.fromkeys(name for each in node.inputs for name in sources(each)))
+
+
+_kept_sources = kept("_sources", _sources)
+
+
 def sources(relation: Relation) -> tuple[TableName, ...]:
     """Return the tables a tree reads, each once, in order of appearance."""
-    return tuple(dict.fromkeys(node.source for node in walk(relation) if isinstance(node, Scan)))
+    return _kept_sources(relation)
 
 
-def at(relation: Relation, moment: Moment, changed: frozenset[TableName]) -> Relation:
+def _size(node: Relation) -> int:
+    return 1 + sum(map(_kept_size, node.inputs))
+
+
+_kept_size = kept("_size", _size)
+
+
+def size(relation: Relation) -> int:
+    """Return the number of nodes that a walk meets."""
+    return _kept_size(relation)
+
+
+def at(
+    relation: Relation,
+    moment: Moment,
+    changed: frozenset[TableName],
+    known: dict[int, tuple[Relation, Relation]] | None = None,
+) -> Relation:
     """Return the same query over its sources at a moment.
 
     Args:
         relation: The query.
         moment: Before or after the change.
         changed: The sources that changed; the others are the same at any moment.
+        known: As of `transform`.
     """
 
     def move(node: Relation) -> Relation:
@@ -50,7 +132,7 @@ def at(relation: Relation, moment: Moment, changed: frozenset[TableName]) -> Rel
             return Scan(node.source, node.fields, moment)
         return node
 
-    return transform(relation, move)
+    return transform(relation, move, known)
 
 
 def identity(columns: tuple[str, ...]) -> tuple[tuple[str, Scalar], ...]:

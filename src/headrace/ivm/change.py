@@ -50,6 +50,8 @@ class Change:
         found: The changes of relations that were asked for.
         repeated: Those among them that were asked for again.
         looked_at: Those among the changes found of which it was only asked whether there are any.
+        as_they_were: Relations that were asked for before the change, by id: of parts of them it is the same object.
+        as_they_are: Likewise after the change.
     """
 
     rules: Mapping[type[Relation], Rule]
@@ -64,6 +66,8 @@ class Change:
     found: dict[Relation, Relation] = field(default_factory=dict)
     repeated: set[Relation] = field(default_factory=set)
     looked_at: set[Relation] = field(default_factory=set)
+    as_they_were: dict[int, tuple[Relation, Relation]] = field(default_factory=dict)
+    as_they_are: dict[int, tuple[Relation, Relation]] = field(default_factory=dict)
 
     def of(self, relation: Relation) -> Relation:
         """Return the change of a relation: its columns, then WEIGHT.
@@ -94,11 +98,11 @@ class Change:
 
     def before(self, relation: Relation) -> Relation:
         """Return the relation before the change."""
-        return at(relation, Moment.BEFORE, self.changed)
+        return at(relation, Moment.BEFORE, self.changed, self.as_they_were)
 
     def after(self, relation: Relation) -> Relation:
         """Return the relation after the change."""
-        return at(relation, Moment.AFTER, self.changed)
+        return at(relation, Moment.AFTER, self.changed, self.as_they_are)
 
     def touches(self, relation: Relation) -> bool:
         """Return whether a changed source is read below a relation."""

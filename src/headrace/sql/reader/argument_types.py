@@ -10,7 +10,17 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from headrace.algebra.properties.order import equal_means_same
-from headrace.algebra.relations import Aggregate, OuterJoin, Project, Recursive, Relation, Union
+from headrace.algebra.relations import (
+    Aggregate,
+    Existence,
+    Filter,
+    Join,
+    OuterJoin,
+    Project,
+    Recursive,
+    Relation,
+    Union,
+)
 from headrace.algebra.scalar import as_column, cast, column
 from headrace.algebra.schema import Column
 from headrace.algebra.tree import transform
@@ -23,16 +33,18 @@ def with_types(tree: Relation, describe_relation: DescribeRelation) -> Relation:
 
     Args:
         tree: What the reader gave.
-        describe_relation: Spark's column types of a relation; called for aggregates, their inputs, outer joins, unions,
-            recursions.
+        describe_relation: Spark's column types of a relation; called for aggregates, their inputs, inputs of outer
+            joins, unions, recursions.
     """
+    known: Known = {}
 
     def fill(node: Relation) -> Relation:
         match node:
             case Aggregate() if node.calls:
                 return _aggregate(node, describe_relation)
             case OuterJoin():
-                return replace(node, types=tuple((c.name, c.type) for c in describe_relation(node)))
+                types = (*_types(node.left, describe_relation, known), *_types(node.right, describe_relation, known))
+                return replace(node, types=types)
             case Union():
                 return _union(node, describe_relation)
             case Recursive():
@@ -40,6 +52,31 @@ def with_types(tree: Relation, describe_relation: DescribeRelation) -> Relation:
         return node
 
     return transform(tree, fill)
+
+
+Types = tuple[tuple[str, str], ...]
+Known = dict[int, tuple[Relation, Types]]
+"""Types of relations by id, with the relation, which keeps its id its own."""
+
+
+def _types(relation: Relation, describe_relation: DescribeRelation, known: Known) -> Types:
+    """Return a relation's columns with their types.
+
+    A join has those of its inputs: Spark, asked again, would read one more table for each join of a chain.
+    """
+    found = known.get(id(relation))
+    if found is None:
+        match relation:
+            case OuterJoin() if relation.types:
+                types = relation.types
+            case Join():
+                types = tuple(pair for each in relation.inputs for pair in _types(each, describe_relation, known))
+            case Filter() | Existence():
+                types = _types(relation.inputs[0], describe_relation, known)
+            case _:
+                types = tuple((c.name, c.type) for c in describe_relation(relation))
+        found = known[id(relation)] = (relation, types)
+    return found[1]
 
 
 def _aggregate(node: Aggregate, describe_relation: DescribeRelation) -> Aggregate:

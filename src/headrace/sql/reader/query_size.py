@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
-from headrace.algebra.relations import Relation
+from typing import NamedTuple
+
+from headrace.algebra.relations import (
+    Aggregate,
+    Existence,
+    Filter,
+    Join,
+    OuterJoin,
+    Project,
+    Recursive,
+    Relation,
+    TopK,
+    Window,
+)
+from headrace.algebra.tree import inputs_first
 
 OPERATORS = 2_000
 """The most operators of a query that is maintained; a common table expression counts as often as it is read."""
@@ -10,7 +24,13 @@ OPERATORS = 2_000
 LEVELS = 200
 """The most operators one above the other: later steps walk down them one call inside the other."""
 
+READ_AGAIN = 16_000
+"""The most operators that rules read again to follow a change: what is below a join or a group is read for the rows
+that are affected, before and after, and for each operator anew. So a chain of n outer joins counts about n² of them."""
+
 CONSTRUCT = "size of the query"
+
+SPLIT = "Split it: into stream tables that read one another."
 
 
 def too_large(relation: Relation) -> str | None:
@@ -19,23 +39,56 @@ def too_large(relation: Relation) -> str | None:
     Args:
         relation: The query; parts that it has several times may be one object.
     """
-    size, depth = _measured(relation)
-    if size > OPERATORS:
+    found = _measured(relation)
+    if found.size > OPERATORS:
         return f"The query has more than {OPERATORS} operators, counting what it reads several times as often."
-    return f"The query has more than {LEVELS} operators one above the other." if depth > LEVELS else None
+    if found.depth > LEVELS:
+        return f"The query has more than {LEVELS} operators one above the other."
+    if found.read_again > READ_AGAIN:
+        return (
+            f"A change could only be followed by more than {READ_AGAIN} operators, as joins and groups read each other."
+        )
+    return None
 
 
-def _measured(relation: Relation) -> tuple[int, int]:
+class _Measure(NamedTuple):
+    """How large a tree is.
+
+    Args:
+        size: Its operators.
+        depth: How many are one above the other.
+        rows: Its operators but for those that look at each row by itself.
+        read_again: How many of these rules read again.
+    """
+
+    size: int
+    depth: int
+    rows: int
+    read_again: int
+
+
+def _measured(relation: Relation) -> _Measure:
     """Count all operators, and the depth of the tree; each object is visited once."""
-    known: dict[int, tuple[int, int]] = {}
-    waiting = [relation]
-    while waiting:
-        node = waiting[-1]
-        unknown = [each for each in node.inputs if id(each) not in known]
-        if unknown and id(node) not in known:
-            waiting += unknown
-            continue
-        waiting.pop()
+    known: dict[int, _Measure] = {}
+    for node in inputs_first(relation):
         below = [known[id(each)] for each in node.inputs]
-        known[id(node)] = (1 + sum(size for size, _ in below), 1 + max((depth for _, depth in below), default=0))
+        rows = sum(each.rows for each in below)
+        known[id(node)] = _Measure(
+            1 + sum(each.size for each in below),
+            1 + max((each.depth for each in below), default=0),
+            rows + (not isinstance(node, Project | Filter)),
+            sum(times * each.rows + each.read_again for times, each in zip(_times(node), below, strict=True)),
+        )
     return known[id(relation)]
+
+
+def _times(node: Relation) -> tuple[int, ...]:
+    """Return about how often rules read what is below an operator, for each of its inputs."""
+    match node:
+        case OuterJoin():
+            return (4, 4) if node.full else (2, 4)
+        case Existence():
+            return (2, 4)
+        case Join() | Aggregate() | Window() | TopK() | Recursive():
+            return (1,) * len(node.inputs)
+    return (0,) * len(node.inputs)

@@ -18,8 +18,8 @@ from headrace.names import TableName
 from headrace.sql.reader.context import BoundCte, Context, Ctes, Findings, Output, Resolve, Schema, ViewText
 from headrace.sql.reader.names.column_names import Names
 from headrace.sql.reader.needed_columns import pruned
-from headrace.sql.reader.query_size import CONSTRUCT, OPERATORS, too_large
-from headrace.sql.reader.refusals import Refusal
+from headrace.sql.reader.query_size import CONSTRUCT, OPERATORS, SPLIT, too_large
+from headrace.sql.reader.refusals import Refusal, not_maintained
 from headrace.sql.reader.select.limits import limited, ordering
 from headrace.sql.reader.select.select_reader import SelectReader
 from headrace.sql.reader.set_operations import combined
@@ -101,7 +101,7 @@ def read(
         context.refuse_at("columns that differ by case only", shape.at)
     large = None if output.opaque else too_large(output.relation)
     if large is not None:
-        context.refuse_at(CONSTRUCT, shape.at, large)
+        context.refuse(not_maintained(CONSTRUCT, context.place(shape.at), large, SPLIT))
     refusals = findings.all()
     if refusals or output.opaque:
         return Reading(None, refusals, sources, names)

@@ -8,13 +8,19 @@ import subprocess
 import sys
 from pathlib import Path
 
+from kit.sparks import SHORT_LIVED
+
 CALL = "from headrace.cli.main import main; main()"
 
 
 def test_a_shop_is_followed_live(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", CALL, "demo", "postgres", str(tmp_path / "shop"), "--seconds", "3", "--json"],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(sys.path),
+            "HEADRACE_SPARK_OPTIONS": f"spark.driver.extraJavaOptions={SHORT_LIVED}",
+        },
         capture_output=True,
         text=True,
         timeout=600,

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from fast.cli.conftest import command, environment
+from kit.sparks import SHORT_LIVED_OPTIONS, as_text
 
 from headrace.project.new_project import init_project
 
@@ -26,7 +27,11 @@ def own_project(tmp_path: Path) -> Path:
 
 def run(project: Path, *args: str, **variables: str) -> "subprocess.CompletedProcess[str]":
     words = command("-p", project, *args)
-    return subprocess.run(words, capture_output=True, text=True, env=environment() | variables, check=False)
+    return subprocess.run(words, capture_output=True, text=True, env=short_lived() | variables, check=False)
+
+
+def short_lived() -> dict[str, str]:
+    return environment() | {"HEADRACE_SPARK_OPTIONS": as_text(SHORT_LIVED_OPTIONS)}
 
 
 def test_no_java(own_project: Path) -> None:
@@ -67,7 +72,7 @@ def behind(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_no_room_for_what_is_written(behind: Path) -> None:
     words = command("-p", behind, "refresh", "shop.s", "--json")
     room = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (2_000_000, 2_000_000))  # noqa: E731
-    done = subprocess.run(words, capture_output=True, text=True, env=environment(), check=False, preexec_fn=room)
+    done = subprocess.run(words, capture_output=True, text=True, env=short_lived(), check=False, preexec_fn=room)
     error = json.loads(done.stderr.splitlines()[-1])["error"]
     assert (done.returncode, done.stdout, error["code"], error["retryable"]) == (1, "", "DISK_FULL", True)
     assert "Traceback" not in done.stderr
@@ -96,7 +101,7 @@ def test_an_interrupted_query(own_project: Path) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=environment(),
+        env=short_lived(),
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     with child:

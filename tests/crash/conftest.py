@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from kit.sparks import SHORT_LIVED
+from kit.sparks import SHORT_LIVED_OPTIONS, as_text
 from kit.surviving_spark import SurvivingSpark, surviving_spark
 
 from headrace.project.new_project import init_project
 
-QUICK = f"spark.sql.shuffle.partitions=1 spark.driver.extraJavaOptions={SHORT_LIVED}"
+QUICK = as_text(SHORT_LIVED_OPTIONS)
 
 
 @pytest.fixture(autouse=True)

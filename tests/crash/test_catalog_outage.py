@@ -11,6 +11,7 @@ import pytest
 from catalog_kit.databases import Postgres
 from catalog_kit.proxy import BreakingProxy
 from kit.pipelines import Lake, PublishingWorker, define, full, roots, scheduler
+from kit.sparks import SHORT_LIVED_OPTIONS
 from kit.waiting import running, until
 
 import headrace
@@ -76,7 +77,9 @@ def reachable(postgres: Postgres) -> Iterator[str]:
 
 
 def test_spark_outlasts_it_too(reachable: str, postgres: Postgres, tmp_path: Path) -> None:
-    settings = replace(default_settings(tmp_path), spark_master="local[2]", catalog_url=reachable)
+    settings = replace(
+        default_settings(tmp_path), spark_master="local[2]", catalog_url=reachable, spark_options=SHORT_LIVED_OPTIONS
+    )
     told: list[Event] = []
     with headrace.open(settings) as hr:
         hr.events.subscribe(told.append)

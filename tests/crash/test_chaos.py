@@ -27,7 +27,7 @@ from kit.long_tests import LONG
 from kit.published import Frontiers, check_groups, check_history, check_onward, groups_of
 from kit.random_dag import CURE, POISON, make_pipeline, statement
 from kit.spans import check_that_nobody_was_in_anothers_way, lines
-from kit.sparks import SHORT_LIVED
+from kit.sparks import SHORT_LIVED_OPTIONS, as_text
 from kit.waiting import until
 
 import headrace
@@ -55,7 +55,7 @@ SEEDS = [int(os.environ.get("HEADRACE_TEST_SEED", "0")) + n for n in range(3 if 
 T = TypeVar("T")
 SCRIPT = Path(__file__).with_name("chaotic.py")
 
-SMALL = f"spark.driver.memory=1g spark.sql.shuffle.partitions=1 spark.driver.extraJavaOptions={SHORT_LIVED}"
+SMALL = as_text({"spark.driver.memory": "1g", **SHORT_LIVED_OPTIONS})
 """Three Sparks share this machine."""
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shlex
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from headrace.algebra.schema import Column
@@ -15,9 +16,17 @@ if TYPE_CHECKING:
 SHORT_LIVED = "-XX:TieredStopAtLevel=1"
 """Option of JVMs in tests: they run much code a few times, and optimising it takes a fifth of the time."""
 
+SHORT_LIVED_OPTIONS = {"spark.sql.shuffle.partitions": "1", "spark.driver.extraJavaOptions": SHORT_LIVED}
+"""Options of a Spark that one test starts."""
+
 FOR_A_TIER = f"{SHORT_LIVED} -XX:ReservedCodeCacheSize=240m"
 """The same where one JVM runs hundreds of tests: Java then reserves a fifth of its usual space for compiled code, and
 what does not fit is interpreted."""
+
+
+def as_text(options: Mapping[str, str]) -> str:
+    """Return options as HEADRACE_SPARK_OPTIONS takes them."""
+    return " ".join(f"{name}={shlex.quote(value)}" for name, value in options.items())
 
 
 def heard(spark: SparkSession) -> None:

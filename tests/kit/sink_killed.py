@@ -1,6 +1,6 @@
 """A process that delivers to a sink and is killed, or has its connection ended, at a given stage.
 
-    python -m kit.sink_killed URL SINK KEY STAGE HOW
+    python -m kit.sink_killed URL SINK KEY STAGE HOW [PLACEMENT]
 
 It plays the history of `stream`, one version after the other, from wherever the target stands.
 """
@@ -37,8 +37,9 @@ def stream() -> FakeStream:
 
 
 def main() -> None:
-    url, sink, key, stage, how = sys.argv[1:]
-    source, of, at = stream(), options(url, key=["id"] if key == "key" else []), int(stage)
+    url, sink, key, stage, how, *placement = sys.argv[1:]
+    said = {"placement": placement[0]} if placement else {}
+    source, of, at = stream(), options(url, key=["id"] if key == "key" else [], **said), int(stage)
     told: list[str] = []
 
     def tell(word: str) -> None:

@@ -65,6 +65,8 @@ class Sinks:
         schedule: str | None = None,
         on_conflict: str | None = None,
         placement: str | None = None,
+        distributed_by: str | None = None,
+        colocated_with: str | None = None,
         if_not_exists: bool = False,
         kind: str = DEFAULT_KIND,
         options: Mapping[str, object] | None = None,
@@ -80,7 +82,9 @@ class Sinks:
             key: Columns that identify a row; without, equal rows are counted.
             schedule: When it is written, as for stream tables; None: as soon as something is published.
             on_conflict: `refuse`, to stop where others have changed the target; or `overwrite`.
-            placement: `auto` or `local`, which are a plain table.
+            placement: Where a Citus cluster is to have the rows: `auto`, `local`, `reference` or `distributed`.
+            distributed_by: The distribution column; by default the key's first, or a hash of the row.
+            colocated_with: The distributed table, `schema.table`, whose shards its own are to lie beside.
             if_not_exists: Do nothing when it exists.
             kind: What kind of database.
             options: Whatever else the kind wants to know.
@@ -95,7 +99,13 @@ class Sinks:
             return None
         _check_name(name)
         _check_schedule(schedule)
-        said = {"on_conflict": on_conflict, "placement": placement, **(options or {})}
+        said = {
+            "on_conflict": on_conflict,
+            "placement": placement,
+            "distributed_by": distributed_by,
+            "colocated_with": colocated_with,
+            **(options or {}),
+        }
         request = SinkRequest(url, table, tuple(key), {k: v for k, v in said.items() if v})
         return self._deliverer().create(name, self._name_of(stream), kind, request, schedule, self._captured())
 
@@ -106,25 +116,35 @@ class Sinks:
         schedule: str | None = None,
         clear_schedule: bool = False,
         on_conflict: str | None = None,
+        placement: str | None = None,
+        distributed_by: str | None = None,
+        colocated_with: str | None = None,
+        options: Mapping[str, object] | None = None,
     ) -> None:
         """Change when and how a sink is written; None leaves a setting as it is.
+
+        Another placement is kept for the next `resync`, which moves a table that Headrace made.
 
         Args:
             name: The sink.
             schedule: As for `create`.
             clear_schedule: Write it as soon as something is published.
             on_conflict: As for `create`.
+            placement: As for `create`; what was said of the former one is forgotten, its column, too.
+            distributed_by: As for `create`.
+            colocated_with: As for `create`.
+            options: Whatever else the kind can change.
 
         Raises:
             UserError: `SINK_UNKNOWN`, `INVALID_SCHEDULE`, `INVALID_OPTION`.
         """
         sink = self._catalog.sink(name)
         _check_schedule(schedule)
-        if on_conflict is not None:
-            of = sink_kind_of(sink.kind)
-            said = {k: v for k, v in sink.options.items() if k == "placement"} | {"on_conflict": on_conflict}
-            chosen = of.options(SinkRequest(of.address(sink.options), of.table(sink.options), (), said))
-            self._catalog.set_sink_options(name, {**sink.options, "on_conflict": chosen["on_conflict"]})
+        placed = {"placement": placement, "distributed_by": distributed_by, "colocated_with": colocated_with}
+        said = {k: v for k, v in {"on_conflict": on_conflict, **placed, **(options or {})}.items() if v is not None}
+        if said:
+            former = {k: v for k, v in sink.options.items() if not (said.keys() & placed.keys() and k in placed)}
+            self._set_options(sink, former | said)
         if schedule is not None or clear_schedule:
             self._catalog.set_sink_schedule(name, schedule)
 
@@ -162,8 +182,8 @@ class Sinks:
                     step.sink,
                     schedule=wanted.schedule,
                     clear_schedule=wanted.schedule is None,
-                    on_conflict=str(wanted.options.get("on_conflict", "refuse")),
                 )
+                self._set_options(self._catalog.sink(step.sink), wanted.options)
         return planned
 
     def drop(self, name: str, *, if_exists: bool = False, force: bool = False) -> bool:
@@ -297,6 +317,14 @@ class Sinks:
 
     # ---- inside
 
+    def _set_options(self, sink: Sink, said: Mapping[str, object]) -> None:
+        """Change what may change of a sink's options; what is not said is as for a new sink."""
+        of = sink_kind_of(sink.kind)
+        said = {k: v for k, v in said.items() if k in of.alterable}
+        chosen = of.options(SinkRequest(of.address(sink.options), of.table(sink.options), (), said))
+        kept = {k: v for k, v in sink.options.items() if k not in of.alterable}
+        self._catalog.set_sink_options(sink.name, kept | {k: v for k, v in chosen.items() if k in of.alterable})
+
     def _deliverer(self, patience: float = PATIENCE_SECONDS) -> Deliverer:
         from headrace.api.schedules.project_defaults import defaults_of
         from headrace.delivery.deliverer import Deliverer
@@ -361,4 +389,5 @@ def _info(sink: Sink, newest: int | None, behind: float, held: str | None) -> Si
         last_error=f"[{failure.code}] {failure.message}" if failure else None,
         remedy=failure.remedy if failure else None,
         waits_for=held if held != sink.name else None,
+        placement=sink.placement,
     )

@@ -32,6 +32,7 @@ REVISIONS = (
     "0014",
     "0015",
     "0016",
+    "0017",
 )
 """Every revision this code knows, oldest first. The last one is what it works with."""
 
@@ -358,6 +359,7 @@ sink = sa.Table(
     sa.Column("retry_at", UtcTime),
     sa.Column("failure_json", JSON),
     sa.Column("created_at", UtcTime, nullable=False),
+    sa.Column("placement", sa.Text),
     sqlite_autoincrement=True,
 )
 """Databases that stream tables are written to. `version` is what is known here of the target's own position, which may

@@ -193,7 +193,9 @@ class Deliverer:
                 raise
             for result, sink in zip(results, batch.sinks, strict=True):
                 if result is not None:
-                    self._catalog.note_sink_written(sink.uuid, result.version, result.rows, anew=sink.name in anew)
+                    self._catalog.note_sink_written(
+                        sink.uuid, result.version, result.rows, anew=sink.name in anew, placement=result.placement
+                    )
         found = tuple(result for result in results if result is not None)
         for result in found:
             if result.how != "nothing":
@@ -224,7 +226,16 @@ class Deliverer:
                 done = target.deliver(sink.options, delivery)
                 seconds = time.perf_counter() - begun
                 results.append(
-                    SinkResult(sink.name, done.how, delivery.version, done.inserted, done.deleted, done.rows, seconds)
+                    SinkResult(
+                        sink.name,
+                        done.how,
+                        delivery.version,
+                        done.inserted,
+                        done.deleted,
+                        done.rows,
+                        seconds,
+                        done.placement,
+                    )
                 )
             writing.clear()
         return results

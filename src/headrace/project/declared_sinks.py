@@ -20,7 +20,7 @@ class SinkStep(Record):
 
     Args:
         sink: The sink.
-        action: `create`, `alter` (schedule, or what is done about changes of others), or `nothing`.
+        action: `create`, `alter` (schedule, placement, what is done about changes of others), or `nothing`.
     """
 
     sink: str
@@ -50,7 +50,7 @@ def steps(
 def _action(sink: Sink, wanted: DeclaredSink, name_of: Callable[[str], TableName]) -> str:
     kind = KINDS[0] if wanted.kind is None else sink_kind_of(wanted.kind)
     options = kind.options(SinkRequest(wanted.url, wanted.table, wanted.key, wanted.options))
-    differing = [name for name in options if name != "on_conflict" and options[name] != sink.options.get(name)]
+    differing = [name for name in options if name not in kind.alterable and options[name] != sink.options.get(name)]
     if kind.name != sink.kind:
         differing.append("kind")
     if name_of(wanted.stream) != sink.stream:
@@ -62,5 +62,5 @@ def _action(sink: Sink, wanted: DeclaredSink, name_of: Callable[[str], TableName
             "changed.",
             hint=f"To have it as declared, drop it and apply again: `headrace sink drop {sink.name}`.",
         )
-    same = wanted.schedule == sink.schedule and options.get("on_conflict") == sink.options.get("on_conflict")
-    return "nothing" if same else "alter"
+    same = all(options.get(name) == sink.options.get(name) for name in kind.alterable)
+    return "nothing" if same and wanted.schedule == sink.schedule else "alter"

@@ -21,6 +21,7 @@ class SinkResult(Record):
         deleted: Rows that left; an update is one of each.
         rows: Rows of the target by what was written.
         seconds: Wall time since its transaction began.
+        placement: Where the target's rows are: `local`, `reference`, `distributed by …`; None where nothing was to do.
     """
 
     sink: str
@@ -30,6 +31,7 @@ class SinkResult(Record):
     deleted: int
     rows: int
     seconds: float
+    placement: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,7 @@ class SinkInfo(Record):
         last_error: Code and message of the last failure, while it lasts.
         remedy: What to do about it.
         waits_for: Another sink of its group that is held, so that none is written.
+        placement: Where the target's rows are, as when it was last written: `local`, `reference`, `distributed by …`.
     """
 
     name: str
@@ -77,6 +80,7 @@ class SinkInfo(Record):
     last_error: str | None
     remedy: str | None
     waits_for: str | None
+    placement: str | None
 
 
 @dataclass(frozen=True, slots=True)

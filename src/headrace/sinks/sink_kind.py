@@ -99,12 +99,14 @@ class Written:
         inserted: Rows that came.
         deleted: Rows that left; an update is one of each.
         rows: Rows that the target has by what was written.
+        placement: Where it has them, in the kind's words; None where nothing was looked at.
     """
 
     how: str
     inserted: int
     deleted: int
     rows: int
+    placement: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,8 +174,21 @@ class SinkKind(Protocol):
         """Return codes of errors that stop a sink until somebody decides: no retry helps."""
         ...
 
+    @property
+    def alterable(self) -> frozenset[str]:
+        """Return names of options that may change while the sink lives."""
+        ...
+
     def read_request(self, cursor: StatementCursor) -> SinkRequest:
         """Read what follows `INTO KIND` in a statement, up to `SCHEDULE` or its end.
+
+        Raises:
+            UserError: `SYNTAX_ERROR`.
+        """
+        ...
+
+    def read_change(self, cursor: StatementCursor) -> Json:
+        """Read options that follow `ALTER SINK name SET`.
 
         Raises:
             UserError: `SYNTAX_ERROR`.

@@ -28,11 +28,12 @@ other statement is Spark's.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from headrace.errors import HeadraceError, place_at
+from headrace.sinks.registry import KINDS as SINK_KINDS
 from headrace.sinks.registry import sink_kind_of
 from headrace.sinks.sink_kind import SinkRequest
 from headrace.sources.registry import KINDS, read_kind
@@ -262,7 +263,7 @@ class AlterSink(Statement):
     name: str
     change: str
     schedule: str | None = None
-    on_conflict: str | None = None
+    options: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -720,8 +721,7 @@ def _alter_sink(reader: _Reader) -> Statement:
         return AlterSink(name=name, change=change)
     if reader.take("SCHEDULE"):
         return AlterSink(name=name, change=change, schedule=reader.string("A schedule"))
-    reader.need("ON", "CONFLICT")
-    return AlterSink(name=name, change=change, on_conflict=reader.mode("REFUSE", "OVERWRITE").lower())
+    return AlterSink(name=name, change=change, options=SINK_KINDS[0].read_change(reader))
 
 
 def _drop_sink(reader: _Reader) -> Statement:

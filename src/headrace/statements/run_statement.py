@@ -230,9 +230,7 @@ def _alter_sink(hr: Headrace, statement: st.AlterSink, script: str) -> Any:
     if statement.change == "RESUME":
         return hr.sinks.resume(statement.name)
     clear = statement.change == "DROP"
-    return hr.sinks.alter(
-        statement.name, schedule=statement.schedule, clear_schedule=clear, on_conflict=statement.on_conflict
-    )
+    return hr.sinks.alter(statement.name, schedule=statement.schedule, clear_schedule=clear, options=statement.options)
 
 
 def _drop_sink(hr: Headrace, statement: st.DropSink, script: str) -> Any:

@@ -32,13 +32,6 @@ BAD = {
         "SINK_TARGET_UNFIT",
         "is a foreign table",
     ),
-    "a table of Citus": (
-        "CREATE TABLE out (id int PRIMARY KEY, v text); SET allow_system_table_mods = on;"
-        "CREATE TABLE pg_catalog.pg_dist_partition (logicalrelid regclass); RESET allow_system_table_mods;"
-        "INSERT INTO pg_catalog.pg_dist_partition VALUES ('out')",
-        "SINK_TARGET_UNFIT",
-        "a table of Citus",
-    ),
     "a column is missing": ("CREATE TABLE out (id int PRIMARY KEY)", "SINK_TARGET_DIFFERS", "has no column v"),
     "another type": (
         "CREATE TABLE out (id int PRIMARY KEY, v bytea)",

@@ -10,6 +10,7 @@ import psycopg
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from kit.citus_catalogs import like_a_coordinator
 from kit.logical import LogicalServer
 from kit.sink_rows import Change, FakeStream, Row, deliver, new_sink, options
 
@@ -67,19 +68,30 @@ def base(server: LogicalServer) -> str:
     return server.fresh()
 
 
+@pytest.fixture(scope="module")
+def coordinator(server: LogicalServer) -> str:
+    url = server.fresh()
+    with psycopg.connect(url, autocommit=True) as db:
+        like_a_coordinator(db)
+    return url
+
+
 @pytest.mark.parametrize("keyed", [False, True], ids=["a bag", "with a key"])
-def test_a_target_equals_its_stream_table(base: str, keyed: bool) -> None:
+@pytest.mark.parametrize("placement", ["local", "reference", "distributed"])
+def test_a_target_equals_its_stream_table(base: str, coordinator: str, placement: str, keyed: bool) -> None:
+    """Also by the statements that a cluster takes; their rows are on a plain server here."""
+    base, examples = (base, 25) if placement == "local" else (coordinator, 12)
     with psycopg.connect(base, autocommit=True) as db:
 
         @settings(
-            max_examples=25 * int(os.environ.get("HEADRACE_EXAMPLES", "1")),
+            max_examples=examples * int(os.environ.get("HEADRACE_EXAMPLES", "1")),
             deadline=None,
             suppress_health_check=list(HealthCheck),
         )
         @given(steps)
         def play(history: list[tuple[list[tuple[Row, int]], bool]]) -> None:
             table, sink = f"t{next(_numbers)}", new_sink()
-            of = options(base, table, ["a"] if keyed else [])
+            of = options(base, table, ["a"] if keyed else [], placement=placement)
             stream = FakeStream(COLUMNS, [[]], batch=3)
             counts: dict[str, int] = {}
             by_key: dict[object, Row] = {}

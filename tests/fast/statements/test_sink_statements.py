@@ -45,6 +45,27 @@ URL = "postgresql://db/x"
             "1 minute",
         ),
         (
+            f"CREATE SINK out FROM a.b INTO POSTGRES '{URL}' TABLE t KEY (x) PLACEMENT DISTRIBUTED BY (x) "
+            "COLOCATED WITH s.o ON CONFLICT REFUSE SCHEDULE 'MANUAL'",
+            SinkRequest(
+                URL,
+                "t",
+                ("x",),
+                {"placement": "distributed", "distributed_by": "x", "colocated_with": "s.o", "on_conflict": "refuse"},
+            ),
+            "MANUAL",
+        ),
+        (
+            f"CREATE SINK out FROM a.b INTO POSTGRES '{URL}' TABLE t PLACEMENT AUTO BY (x)",
+            SinkRequest(URL, "t", (), {"placement": "auto", "distributed_by": "x"}),
+            None,
+        ),
+        (
+            f"CREATE SINK out FROM a.b INTO POSTGRES '{URL}' TABLE t PLACEMENT REFERENCE",
+            SinkRequest(URL, "t", (), {"placement": "reference"}),
+            None,
+        ),
+        (
             f"CREATE SINK out FROM a.b INTO POSTGRES '{URL}' TABLE s.t SCHEDULE 'MANUAL'",
             SinkRequest(URL, "s.t"),
             "MANUAL",
@@ -62,7 +83,18 @@ def test_a_sink_is_read(sql: str, request_: SinkRequest, schedule: str | None) -
     ("sql", "expected"),
     [
         ("ALTER SINK out SET SCHEDULE '1 hour'", AlterSink(name="out", change="SET", schedule="1 hour")),
-        ("ALTER SINK out SET ON CONFLICT REFUSE", AlterSink(name="out", change="SET", on_conflict="refuse")),
+        (
+            "ALTER SINK out SET ON CONFLICT REFUSE",
+            AlterSink(name="out", change="SET", options={"on_conflict": "refuse"}),
+        ),
+        (
+            'ALTER SINK out SET PLACEMENT DISTRIBUTED BY (a) COLOCATED WITH public."Odd one"',
+            AlterSink(
+                name="out",
+                change="SET",
+                options={"placement": "distributed", "distributed_by": "a", "colocated_with": 'public."Odd one"'},
+            ),
+        ),
         ("ALTER SINK out DROP SCHEDULE", AlterSink(name="out", change="DROP")),
         ("ALTER SINK out RESYNC", AlterSink(name="out", change="RESYNC")),
         ("DROP SINK IF EXISTS out", DropSink(name="out", if_exists=True)),
@@ -87,6 +119,9 @@ def test_other_statements_are_read(sql: str, expected: Statement) -> None:
         f"CREATE SINK out FROM a.b INTO POSTGRES '{URL}' TABLE KEY (x)",
         f"CREATE SINK out FROM a.b INTO POSTGRES '{URL}' TABLE t ON CONFLICT IGNORE",
         f"CREATE SINK out FROM a.b INTO POSTGRES '{URL}' TABLE t SCHEDULE",
+        f"CREATE SINK out FROM a.b INTO POSTGRES '{URL}' TABLE t PLACEMENT LOCAL BY (x)",
+        f"CREATE SINK out FROM a.b INTO POSTGRES '{URL}' TABLE t PLACEMENT DISTRIBUTED BY (x, y)",
+        f"CREATE SINK out FROM a.b INTO POSTGRES '{URL}' TABLE t PLACEMENT DISTRIBUTED COLOCATED WITH",
         "ALTER SINK out SET",
         "ALTER SINK out FORGET",
         "VERIFY SINK",

@@ -93,10 +93,12 @@ class SinkCatalog:
             stopped = {"stopped_code": None, "stopped_reason": None, "retry_at": None}
             return sink_rows.change(connection, name, status=status.value, **stopped)
 
-    def note_sink_written(self, uuid: str, version: int, rows: int, *, anew: bool = False) -> None:
+    def note_sink_written(
+        self, uuid: str, version: int, rows: int, *, anew: bool = False, placement: str | None = None
+    ) -> None:
         """Remember which version a target has."""
         with self._database.write(passing=True) as connection:
-            sink_rows.note_written(connection, uuid, version, rows, self._clock.now(), anew=anew)
+            sink_rows.note_written(connection, uuid, version, rows, self._clock.now(), anew=anew, placement=placement)
 
     def note_sink_failure(
         self, name: str, error: HeadraceError, retry_at: Callable[[int], dt.datetime], *, stops: bool

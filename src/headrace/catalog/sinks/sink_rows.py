@@ -70,6 +70,7 @@ class Sink:
         retry_at: Not to be tried again before.
         failure: The last failure, while it lasts.
         created_at: When it was created.
+        placement: Where the target's rows were when it was last written, in its kind's words.
     """
 
     name: str
@@ -88,6 +89,7 @@ class Sink:
     retry_at: dt.datetime | None
     failure: SinkFailure | None
     created_at: dt.datetime
+    placement: str | None = None
 
 
 def read(connection: Connection, name: str | None = None) -> tuple[Sink, ...]:
@@ -120,6 +122,7 @@ def _sink(row: sa.RowMapping) -> Sink:
         retry_at=row["retry_at"],
         failure=_failure_of(row["failure_json"]),
         created_at=row["created_at"],
+        placement=row["placement"],
     )
 
 
@@ -189,13 +192,24 @@ def change(connection: Connection, name: str, **values: object) -> Sink:
     return one(connection, name)
 
 
-def note_written(connection: Connection, uuid: str, version: int, rows: int, now: dt.datetime, *, anew: bool) -> None:
+def note_written(
+    connection: Connection,
+    uuid: str,
+    version: int,
+    rows: int,
+    now: dt.datetime,
+    *,
+    anew: bool,
+    placement: str | None,
+) -> None:
     """Remember which version a target has; one that was dropped meanwhile is left alone.
 
     A sink that is paused while it is written stays paused; a resync ends a stop.
     """
     own = t.sink.c.uuid == uuid
-    ended = {"failures": 0, "retry_at": None, "failure_json": None}
+    ended: dict[str, object] = {"failures": 0, "retry_at": None, "failure_json": None}
+    if placement is not None:
+        ended["placement"] = placement
     connection.execute(sa.update(t.sink).where(own).values(version=version, rows=rows, written_at=now, **ended))
     begun = [SinkStatus.NEW.value, *([SinkStatus.STOPPED.value] if anew else [])]
     active = {"status": SinkStatus.ACTIVE.value, "stopped_code": None, "stopped_reason": None}

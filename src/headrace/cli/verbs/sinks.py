@@ -20,6 +20,15 @@ ON_CONFLICT = click.option(
     type=click.Choice(["refuse", "overwrite"]),
     help="Rows that others changed: stop, or have them give way.  [default: refuse]",
 )
+PLACEMENT = click.option(
+    "--placement",
+    type=click.Choice(["auto", "local", "reference", "distributed"]),
+    help="Where a Citus cluster has the rows.  [default: auto, by how many there are]",
+)
+DISTRIBUTED_BY = click.option(
+    "--distributed-by", metavar="COLUMN", help="Distribution column.  [default: the key's first, or a hash]"
+)
+COLOCATED_WITH = click.option("--colocated-with", metavar="TABLE", help="Distributed table to lie beside.")
 
 
 @click.group()
@@ -45,7 +54,9 @@ def sink() -> None:
 @click.option("--key", "-k", "key", multiple=True, metavar="COLUMN", help="Identifies a row; may be repeated.")
 @SCHEDULE
 @ON_CONFLICT
-@click.option("--placement", type=click.Choice(["auto", "local"]), help="Where rows are kept.  [default: auto]")
+@PLACEMENT
+@DISTRIBUTED_BY
+@COLOCATED_WITH
 @click.option("--if-not-exists", is_flag=True, help="Do nothing when it exists.")
 @click.option(
     "--kind",
@@ -65,6 +76,8 @@ def add(
     schedule: str | None,
     on_conflict: str | None,
     placement: str | None,
+    distributed_by: str | None,
+    colocated_with: str | None,
     if_not_exists: bool,
     kind: str,
 ) -> None:
@@ -79,6 +92,8 @@ def add(
             schedule=schedule,
             on_conflict=on_conflict,
             placement=placement,
+            distributed_by=distributed_by,
+            colocated_with=colocated_with,
             if_not_exists=if_not_exists,
             kind=kind,
         )
@@ -114,11 +129,34 @@ def status(asked: Invocation, name: str) -> None:
 @SCHEDULE
 @click.option("--clear-schedule", is_flag=True, help="Write what is published at once.")
 @ON_CONFLICT
+@PLACEMENT
+@DISTRIBUTED_BY
+@COLOCATED_WITH
 @pass_invocation
-def alter(asked: Invocation, name: str, schedule: str | None, clear_schedule: bool, on_conflict: str | None) -> None:
-    """Change when a sink is written, and what is done about changes of others."""
+def alter(
+    asked: Invocation,
+    name: str,
+    schedule: str | None,
+    clear_schedule: bool,
+    on_conflict: str | None,
+    placement: str | None,
+    distributed_by: str | None,
+    colocated_with: str | None,
+) -> None:
+    """Change when and how a sink is written, and where its rows are to be.
+
+    A table that Headrace made is moved to another placement by the next `headrace sink resync`.
+    """
     with asked.open() as hr:
-        hr.sinks.alter(name, schedule=schedule, clear_schedule=clear_schedule, on_conflict=on_conflict)
+        hr.sinks.alter(
+            name,
+            schedule=schedule,
+            clear_schedule=clear_schedule,
+            on_conflict=on_conflict,
+            placement=placement,
+            distributed_by=distributed_by,
+            colocated_with=colocated_with,
+        )
     confirm(asked, {"altered": name}, f"{name} is altered.")
 
 
@@ -148,7 +186,8 @@ def write(asked: Invocation, name: str | None) -> None:
 def resync(asked: Invocation, name: str) -> None:
     """Make the target equal to the stream table, whatever it holds, by what differs.
 
-    Starts a stopped sink again. Columns of a table that Headrace made follow those of the stream table.
+    Starts a stopped sink again. A table that Headrace made gets the stream table's columns, and the placement that the
+    sink is to have.
     """
     with asked.open() as hr, following(asked, hr.events):
         result = hr.sinks.resync(name)

@@ -71,7 +71,7 @@ CODES = (
     ErrorCode(
         "SINK_TARGET_UNFIT",
         message="The target is no ordinary table.",
-        cause="A view, a partitioned or foreign table, a partition; or its schema is missing.",
+        cause="A view, a partitioned or foreign table, a partition, a columnar table; or its schema is missing.",
         remedy="Name another table; Headrace makes it if there is none.",
         retry="no",
     ),
@@ -146,9 +146,25 @@ CODES = (
         retry="no",
     ),
     ErrorCode(
+        "SINK_PLACEMENT_IMPOSSIBLE",
+        message="The target cannot be where the sink's `PLACEMENT` says.",
+        cause="No Citus cluster, or a worker of one; a distribution column that is missing or no part of the key; a "
+        "table to be co-located with that is not distributed, or by another type.",
+        remedy="Change `PLACEMENT` as the hint says, or leave it out.",
+        retry="no",
+    ),
+    ErrorCode(
+        "SINK_PLACEMENT_DIFFERS",
+        message="A table that exists is placed otherwise than the sink's `PLACEMENT` says.",
+        cause="Headrace moves only what it made.",
+        remedy="Run the SQL of the hint on the coordinator, or leave `PLACEMENT` out.",
+        retry="no",
+    ),
+    ErrorCode(
         "SINK_VALUE_REFUSED",
         message="The target does not take a value.",
-        cause="A text with the character of code 0, a number out of range, a constraint of the table.",
+        cause="A text with the character of code 0, a number out of range, a constraint of the table; NULL in the "
+        "column that a table of Citus is distributed by.",
         remedy="Correct the query, or alter the target.",
         retry="no",
     ),
@@ -172,14 +188,15 @@ SERVERS = (
     ErrorCode(
         "SINK_LOST",
         message="The connection to the sink's server broke.",
-        cause="It was restarted, or the network failed.",
+        cause="It, or a node of its Citus cluster, was restarted, or the network failed.",
         remedy="Headrace tries again, and finds out first what was written.",
         retry="yes",
     ),
     ErrorCode(
         "SINK_BUSY",
         message="Somebody else had the target locked for too long.",
-        cause="A long transaction, `VACUUM FULL`, an `ALTER TABLE`.",
+        cause="A long transaction, `VACUUM FULL`, an `ALTER TABLE`; or a node of a Citus cluster that was killed has "
+        "not committed yet what is decided.",
         remedy="Headrace tries again.",
         retry="yes",
     ),

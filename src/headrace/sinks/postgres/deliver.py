@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import psycopg
@@ -16,8 +17,20 @@ from psycopg import sql
 
 from headrace.errors import UserError
 from headrace.sinks.postgres import position_table
+from headrace.sinks.postgres.cluster_rows import row_sets
+from headrace.sinks.postgres.cluster_transactions import wait_until_done
 from headrace.sinks.postgres.column_types import recorded
-from headrace.sinks.postgres.made_tables import reshape
+from headrace.sinks.postgres.made_tables import remake
+from headrace.sinks.postgres.placement import (
+    AUTO,
+    FEW,
+    Placement,
+    has_citus,
+    planned,
+    put,
+    refuse_unfit,
+    requested_placement,
+)
 from headrace.sinks.postgres.position_table import Kept
 from headrace.sinks.postgres.row_sets import RowSets, key_not_unique, violated
 from headrace.sinks.postgres.target_connection import Connection
@@ -46,12 +59,12 @@ def deliver(
             return Written("nothing", 0, 0, kept.rows)
         _refuse_others(delivery, kept)
     schema, name = options["table"]
+    of = _Delivering(connection, options, delivery, kept, number, told)
     if kept is not None and delivery.anew and kept.made:
-        reshape(connection, schema, name, delivery.columns)
+        of.remake(schema, name)
     table = find_table(connection, schema, name, delivery.columns, options["key"])
     if table is None and kept is not None and not delivery.anew:
         raise _changed(delivery, f"{schema}.{name}", "it was dropped")
-    of = _Delivering(connection, options, delivery, kept, number, told)
     written, table = of.made(schema, name) if table is None else (of.written(table), table)
     made = kept.made if kept is not None else written.how == "load" and of.is_new
     moved = Kept(
@@ -61,7 +74,7 @@ def deliver(
     channel = sql.Literal(f"headrace_{delivery.name}")
     connection.execute(sql.SQL("SELECT pg_notify({}, {})").format(channel, sql.Literal(_told_to(delivery, written))))
     told("positioned")
-    return written
+    return replace(written, placement=str(table.placement))
 
 
 def _told_to(delivery: Delivery, written: Written) -> str:
@@ -125,19 +138,41 @@ class _Delivering:
         self._told = told
         self._key: Sequence[str] = options["key"]
         self._overwrite = options["on_conflict"] == OVERWRITE
+        self._request = requested_placement(options)
+        self._emptied = False
         self.is_new = False
+
+    def _plan(self) -> Placement:
+        """Return where rows of a table that is made are to be; counts them where that decides."""
+        few = self._request.kind == AUTO and has_citus(self._connection) and self._are_few()
+        return planned(self._connection, self._request, self._delivery.columns, self._key, few=few)
+
+    def _are_few(self) -> bool:
+        rows = 0
+        for batch in self._delivery.rows():
+            rows += batch.num_rows
+            if rows >= FEW:
+                return False
+        return True
+
+    def remake(self, schema: str, name: str) -> None:
+        """Give a table that Headrace made the columns and the placement that it is to have."""
+        self._emptied = remake(self._connection, schema, name, self._delivery.columns, self._plan(), self._request)
 
     def made(self, schema: str, name: str) -> tuple[Written, TargetTable]:
         """Make the table, and load it; the index of its key comes last, which is fastest."""
         self.is_new = True
-        table = make_table(self._connection, schema, name, self._delivery.columns, self._key)
-        rows = RowSets(self._connection, table, self._number).copy_directly(self._delivery.rows())
+        plan = self._plan()
+        table = make_table(self._connection, schema, name, self._delivery.columns, self._key, plan)
+        put(self._connection, table.sql, plan, self._request)
+        rows = row_sets(self._connection, table, self._number).copy_directly(self._delivery.rows())
         self._told("copied")
         try:
             add_key(self._connection, table)
         except psycopg.errors.UniqueViolation as error:
             raise key_not_unique(table, violated(error)) from error
-        self._connection.execute(sql.SQL("ANALYZE {}").format(table.sql))
+        if not table.placement.is_in_cluster:  # where other sessions would look for what only this one has made yet
+            self._connection.execute(sql.SQL("ANALYZE {}").format(table.sql))
         return Written("load", rows, 0, rows), table
 
     def written(self, table: TargetTable) -> Written:
@@ -149,10 +184,13 @@ class _Delivering:
                 hint=f"Give each sink a table of its own. Of a sink that is gone, DELETE FROM {position_table.TABLE} "
                 "WHERE name = … on the server.",
             )
-        rows = RowSets(self._connection, table, self._number)
+        rows, kept = row_sets(self._connection, table, self._number), self._kept
+        if table.placement.is_in_cluster:
+            wait_until_done(self._connection)
         rows.lock()
-        kept = self._kept
-        if kept is None and not self._delivery.anew:
+        if kept is None or (self._delivery.anew and not kept.made):
+            refuse_unfit(str(table), table.placement, self._request, self._plan())
+        if self._emptied or (kept is None and not self._delivery.anew):
             return self._first(rows, table)
         if kept is None or self._delivery.anew:
             return self._difference(rows, table)

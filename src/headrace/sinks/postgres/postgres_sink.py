@@ -1,6 +1,8 @@
 """PostgreSQL as a kind of sink: its grammar, options and entry points.
 
-    INTO POSTGRES 'url' TABLE table [KEY (column, …)] [PLACEMENT AUTO | LOCAL] [ON CONFLICT REFUSE | OVERWRITE]
+    INTO POSTGRES 'url' TABLE table [KEY (column, …)]
+    [PLACEMENT AUTO [BY (column)] | LOCAL | REFERENCE | DISTRIBUTED [BY (column)] [COLOCATED WITH table]]
+    [ON CONFLICT REFUSE | OVERWRITE]
 
 Every command imports this module: whatever takes time to import is imported by the method that uses it.
 """
@@ -21,10 +23,14 @@ if TYPE_CHECKING:
 KIND = "postgres"
 
 PLACEMENT, ON_CONFLICT = "placement", "on_conflict"
+DISTRIBUTED_BY, COLOCATED_WITH = "distributed_by", "colocated_with"
 """What can be said of a sink besides its table and key."""
 
-CHOICES = {PLACEMENT: ("auto", "local"), ON_CONFLICT: ("refuse", "overwrite")}
-"""The first of each is meant where nothing is said. On a plain server both placements are a plain table."""
+CHOICES = {PLACEMENT: ("auto", "local", "reference", "distributed"), ON_CONFLICT: ("refuse", "overwrite")}
+"""The first of each is meant where nothing is said. On a plain server `auto` and `local` are a plain table."""
+
+FURTHER = (DISTRIBUTED_BY, COLOCATED_WITH)
+"""What belongs to a placement; kept only where it is said."""
 
 
 class PostgresSink:
@@ -33,7 +39,9 @@ class PostgresSink:
     name = KIND
     create_form = """  CREATE SINK [IF NOT EXISTS] name FROM namespace.table
     INTO POSTGRES 'postgresql://user@host:5432/database' TABLE schema.table [KEY (column, …)]
-    [PLACEMENT AUTO | LOCAL] [ON CONFLICT REFUSE | OVERWRITE] [SCHEDULE '1 minute']"""
+    [PLACEMENT AUTO | LOCAL | REFERENCE | DISTRIBUTED BY (column) [COLOCATED WITH schema.table]]
+    [ON CONFLICT REFUSE | OVERWRITE] [SCHEDULE '1 minute']"""
+    alterable = frozenset({PLACEMENT, *FURTHER, ON_CONFLICT})
     stopping = frozenset(
         {
             "SINK_TARGET_CHANGED",
@@ -47,6 +55,8 @@ class PostgresSink:
             "SINK_KEY_MISSING",
             "SINK_KEY_NULL",
             "SINK_TYPE_UNSUPPORTED",
+            "SINK_PLACEMENT_IMPOSSIBLE",
+            "SINK_PLACEMENT_DIFFERS",
         }
     )
 
@@ -64,29 +74,41 @@ class PostgresSink:
         if not table.strip():
             raise cursor.fail("The name of a table was expected here")
         key = cursor.texts() if cursor.take("KEY") else ()
-        said: dict[str, Any] = {}
-        if cursor.take("PLACEMENT"):
-            said[PLACEMENT] = cursor.mode("AUTO", "LOCAL").lower()
+        said = _placement(cursor) if cursor.take("PLACEMENT") else {}
         if cursor.take("ON"):
-            cursor.need("CONFLICT")
-            said[ON_CONFLICT] = cursor.mode("REFUSE", "OVERWRITE").lower()
+            said |= _on_conflict(cursor)
         return SinkRequest(url, table, key, said)
+
+    def read_change(self, cursor: StatementCursor) -> Json:
+        """Read `PLACEMENT …` or `ON CONFLICT …`."""
+        if cursor.take("PLACEMENT"):
+            return _placement(cursor)
+        cursor.need("ON")
+        return _on_conflict(cursor)
 
     # ---- options that the catalog keeps
 
     def options(self, request: SinkRequest) -> Json:
         """Make the options of a new sink."""
         from headrace.sinks.postgres.target_connection import check_url
-        from headrace.sinks.postgres.target_table import split_target
+        from headrace.sinks.postgres.target_names import split_target
 
-        if unknown := sorted(request.options.keys() - CHOICES.keys()):
-            raise _invalid(f"Sinks of kind {KIND} have no option {unknown[0]}.", f"They have {', '.join(CHOICES)}.")
-        options: dict[str, Any] = {}
+        if unknown := sorted(request.options.keys() - CHOICES.keys() - set(FURTHER)):
+            known = ", ".join([*CHOICES, *FURTHER])
+            raise _invalid(f"Sinks of kind {KIND} have no option {unknown[0]}.", f"They have {known}.")
+        options: dict[str, Any] = {o: str(request.options[o]) for o in FURTHER if request.options.get(o)}
         for option, choices in CHOICES.items():
-            chosen = str(request.options.get(option) or choices[0]).lower()
+            meant = "distributed" if option == PLACEMENT and options else choices[0]
+            chosen = str(request.options.get(option) or meant).lower()
             if chosen not in choices:
                 raise _invalid(f"{option} cannot be {chosen}.", f"Use {' or '.join(choices)}.")
             options[option] = chosen
+        if options[PLACEMENT] in ("local", "reference") and (further := [o for o in FURTHER if o in options]):
+            raise _invalid(
+                f"A sink of placement {options[PLACEMENT]} has no {further[0]}.", "Use placement distributed, or auto."
+            )
+        if COLOCATED_WITH in options:
+            split_target(options[COLOCATED_WITH])
         check_url(request.address)
         key = [split_target(column)[1] for column in request.key]
         if len(set(key)) < len(key):
@@ -124,6 +146,32 @@ class PostgresSink:
 
 
 POSTGRES_SINK = PostgresSink()
+
+
+def _placement(cursor: StatementCursor) -> dict[str, Any]:
+    """Read what follows `PLACEMENT`."""
+    said: dict[str, Any] = {PLACEMENT: cursor.mode("AUTO", "LOCAL", "REFERENCE", "DISTRIBUTED").lower()}
+    if said[PLACEMENT] not in ("auto", "distributed"):
+        return said
+    if cursor.take("BY"):
+        columns = cursor.texts()
+        if len(columns) != 1:
+            raise cursor.fail("One column was expected here")
+        said[DISTRIBUTED_BY] = columns[0]
+    if cursor.take("COLOCATED"):
+        cursor.need("WITH")
+        start = cursor.offset()
+        first, last = cursor.skip_until(lambda at: at.word in ("ON", "SCHEDULE"))
+        if first == last:
+            raise cursor.fail("The name of a table was expected here")
+        said[COLOCATED_WITH] = cursor.sql[start : cursor.peek(-1).end]
+    return said
+
+
+def _on_conflict(cursor: StatementCursor) -> dict[str, Any]:
+    """Read what follows `ON`."""
+    cursor.need("CONFLICT")
+    return {ON_CONFLICT: cursor.mode("REFUSE", "OVERWRITE").lower()}
 
 
 def _invalid(message: str, hint: str) -> UserError:

@@ -61,6 +61,7 @@ class RowSets:
         self._delta = sql.Identifier("pg_temp", f"hr_delta_{number}")
         self._net = sql.Identifier("pg_temp", f"hr_net_{number}")
         self._rows = sql.Identifier("pg_temp", f"hr_rows_{number}")
+        self._there = target.sql
 
     # ---- filling
 
@@ -105,7 +106,7 @@ class RowSets:
 
     def is_empty(self) -> bool:
         """Return whether the target has no rows."""
-        return self._one("SELECT NOT EXISTS (SELECT FROM {target})") == (True,)
+        return self._one("SELECT NOT EXISTS (SELECT 1 FROM {target} LIMIT 1)") == (True,)
 
     # ---- applying a change
 
@@ -156,11 +157,11 @@ class RowSets:
         for match in self._matches():
             row = self._one(
                 "SELECT CASE WHEN t.ctid IS NULL THEN 'it has no row ' || {g_text} ELSE 'it has ' || {text} END"
-                " FROM {net} g LEFT JOIN {target} t ON {same}"
+                " FROM {net} g LEFT JOIN {there} t ON {same}"
                 " WHERE g.{w} < 0 AND {only} AND (t.ctid IS NULL OR {record} *<> {g_record}) LIMIT 1",
                 **match,
             ) or self._one(
-                "SELECT 'it has ' || {text} FROM {net} g JOIN {target} t ON {same} WHERE g.{w} > 0 AND {only}"
+                "SELECT 'it has ' || {text} FROM {net} g JOIN {there} t ON {same} WHERE g.{w} > 0 AND {only}"
                 " AND NOT EXISTS (SELECT FROM {net} o WHERE o.{w} < 0 AND {other}) LIMIT 1",
                 **match,
             )
@@ -171,7 +172,7 @@ class RowSets:
     def _foreign_copies(self) -> str | None:
         row = self._one(
             "SELECT 'it has fewer rows ' || {g_text} || ' than it should' FROM (SELECT g.ctid AS id, -g.{w} AS wanted,"
-            " count(t.ctid) AS there FROM {net} g LEFT JOIN {target} t ON hashtextextended({text}, 0) = g.{h}"
+            " count(t.ctid) AS there FROM {net} g LEFT JOIN {there} t ON hashtextextended({text}, 0) = g.{h}"
             " AND {record} *= {g_record} WHERE g.{w} < 0 GROUP BY g.ctid, g.{w}) f JOIN {net} g ON g.ctid = f.id"
             " WHERE there < wanted LIMIT 1"
         )
@@ -254,7 +255,7 @@ class RowSets:
         Returns:
             Count and checksum of the target, the same of the rows, how many are missing and unexpected, some as text.
         """
-        there = self._one("SELECT count(*), coalesce(sum(hashtextextended({text}, 0)), 0) FROM {target} t")
+        there = self._one("SELECT count(*), coalesce(sum(hashtextextended({text}, 0)), 0) FROM {there} t")
         wanted = self._one("SELECT count(*), coalesce(sum(hashtextextended({text}, 0)), 0) FROM {rows} t")
         assert there is not None
         assert wanted is not None
@@ -263,7 +264,7 @@ class RowSets:
             return (*counts, 0, 0, ())
         differing = self._format(
             "(SELECT x, sum(n) AS n FROM (SELECT {text} AS x, 1 AS n FROM {rows} t UNION ALL"
-            " SELECT {text}, -1 FROM {target} t) b GROUP BY x HAVING sum(n) <> 0) d"
+            " SELECT {text}, -1 FROM {there} t) b GROUP BY x HAVING sum(n) <> 0) d"
         )
         sums = self._one(
             "SELECT coalesce(sum(n) FILTER (WHERE n > 0), 0), coalesce(-sum(n) FILTER (WHERE n < 0), 0)"
@@ -293,6 +294,7 @@ class RowSets:
         of = self._target
         known: dict[str, sql.Composable] = {
             "target": of.sql,
+            "there": self._there,
             "delta": self._delta,
             "net": self._net,
             "rows": self._rows,
@@ -308,14 +310,18 @@ class RowSets:
             "same_key": _match(of.key, "=", sql.SQL(""))["same"],
         }
         known["numbered"] = sql.SQL("{0} AS x, row_number() OVER (PARTITION BY {0}) AS n").format(known["text"])
-        return sql.SQL(text).format(**(known | parts))
+        return sql.SQL(text).format(**(known | self._known() | parts))
+
+    def _known(self) -> dict[str, sql.Composable]:
+        """Return further names."""
+        return {}
 
     @staticmethod
     def _listed(alias: str, columns: Iterable[str]) -> sql.Composed:
         return sql.SQL(", ").join(sql.Identifier(alias, c) for c in columns)
 
-    def _matches(self) -> list[dict[str, sql.Composable]]:
-        """Return how rows `g` of the change and `t` of the target with the same key are found.
+    def _matches(self, table: sql.Identifier | None = None) -> list[dict[str, sql.Composable]]:
+        """Return how rows `g` of a table, by default the change, match the target's `t` by key.
 
         By `=`, which an index serves; and, if there are any, those with a NULL in the key by themselves.
         """
@@ -323,7 +329,7 @@ class RowSets:
         present = _all(sql.SQL("{} IS NOT NULL").format(sql.Identifier("g", k)) for k in key)
         ways = [_match(key, "=", present)]
         nulls = sql.SQL("NOT ({})").format(present)
-        if self._one("SELECT 1 FROM {net} g WHERE {nulls} LIMIT 1", nulls=nulls) is not None:
+        if self._one("SELECT 1 FROM {of} g WHERE {nulls} LIMIT 1", of=table or self._net, nulls=nulls) is not None:
             ways.append(_match(key, "IS NOT DISTINCT FROM", nulls))
         return ways
 

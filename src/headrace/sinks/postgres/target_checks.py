@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from headrace.algebra.schema import Column
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
 from headrace.sinks.postgres.column_types import postgres_type
+from headrace.sinks.postgres.placement import planned, refuse_unfit, requested_placement
 from headrace.sinks.postgres.target_connection import Connection, connected
-from headrace.sinks.postgres.target_table import find_table, split_target
+from headrace.sinks.postgres.target_names import split_target
+from headrace.sinks.postgres.target_table import find_table
 from headrace.sinks.sink_kind import Captured, Json
 
 _IDENTITY = "SELECT pg_postmaster_start_time()::text, current_database()::text"
@@ -45,8 +47,13 @@ def check(options: Json, columns: Sequence[Column], captured: Sequence[Captured]
         schema, name = options["table"]
         _refuse_loop(connection, schema, name, captured)
         _refuse_powerless(connection)
-        if find_table(connection, schema, name, columns, options["key"]) is None:
+        request = requested_placement(options)
+        plan = planned(connection, request, columns, options["key"], few=True)
+        table = find_table(connection, schema, name, columns, options["key"])
+        if table is None:
             _refuse_unmakeable(connection, schema, name)
+        else:
+            refuse_unfit(str(table), table.placement, request, plan)
 
 
 def _refuse_loop(connection: Connection, schema: str, name: str, captured: Sequence[Captured]) -> None:

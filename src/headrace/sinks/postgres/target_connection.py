@@ -141,6 +141,13 @@ def faults() -> Iterator[None]:
             hint="Headrace tries again.",
             retryable=True,
         ) from error
+    except psycopg.errors.NullValueNotAllowed as error:
+        raise UserError(
+            "SINK_VALUE_REFUSED",
+            "A row of the stream table has NULL in the column that the target is distributed by; nothing was written.",
+            detail=_words(error),
+            hint="Have the query leave such rows out, or give them a value; or distribute by another column.",
+        ) from error
     except (psycopg.DataError, psycopg.IntegrityError) as error:
         raise UserError(
             "SINK_VALUE_REFUSED",

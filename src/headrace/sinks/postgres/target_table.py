@@ -9,8 +9,8 @@ from psycopg import sql
 
 from headrace.algebra.schema import Column
 from headrace.errors import EnvironmentFault, UserError
-from headrace.names import split_dotted
 from headrace.sinks.postgres.column_types import postgres_type, takes
+from headrace.sinks.postgres.placement import DISTRIBUTED, OTHER, PLAIN, ROW_ID, Placement, not_in_key, placement_of
 from headrace.sinks.postgres.target_connection import Connection
 
 KINDS = {
@@ -23,11 +23,15 @@ KINDS = {
 }
 """By `pg_class.relkind`, what no sink writes to."""
 
+HASHED = frozenset({"text", "character varying", "character", "uuid", "jsonb", "inet", "numeric"})
+"""Types of text columns, among those that a table may have, that can be hashed; `json` and others cannot."""
+
 NULLS_NOT_DISTINCT = 150_000
 """The version of PostgreSQL since which a unique index can take NULL for a value."""
 
 _TABLE = """
-SELECT c.oid, c.relkind, c.relispartition FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+SELECT c.oid, c.relkind, c.relispartition, a.amname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+LEFT JOIN pg_am a ON a.oid = c.relam
 WHERE n.nspname = %s AND c.relname = %s
 """
 
@@ -64,6 +68,8 @@ class TargetTable:
         columns: Its columns in the order of the stream table's, by the names that it gives them.
         key: The columns that identify a row, by the same names; none for a bag.
         null_key: Whether a key may hold NULL, and is unique all the same.
+        placement: Where its rows are.
+        hashed: Columns whose values PostgreSQL can hash as they are stored.
     """
 
     oid: int
@@ -72,6 +78,8 @@ class TargetTable:
     columns: tuple[str, ...]
     key: tuple[str, ...]
     null_key: bool = False
+    placement: Placement = PLAIN
+    hashed: tuple[str, ...] = ()
 
     @property
     def sql(self) -> sql.Identifier:
@@ -80,26 +88,6 @@ class TargetTable:
 
     def __str__(self) -> str:
         return f"{self.schema}.{self.name}"
-
-
-def split_target(text: str) -> tuple[str, str]:
-    """Return schema and table of a name as PostgreSQL writes it, in `public` by default.
-
-    Raises:
-        UserError: `INVALID_NAME`.
-    """
-    parts = tuple(part if quoted else part.lower() for part, quoted in split_dotted(text, '"', "_$", _invalid))
-    if len(parts) > 2:
-        raise _invalid(text)
-    return ("public", parts[0]) if len(parts) == 1 else (parts[0], parts[1])
-
-
-def _invalid(text: str) -> UserError:
-    return UserError(
-        "INVALID_NAME",
-        f"'{text}' is not the name of a table in PostgreSQL.",
-        hint='Write schema.table, with double quotes around odd parts: public."Order items".',
-    )
 
 
 def find_table(
@@ -123,11 +111,12 @@ def find_table(
             f"{full} is {KINDS.get(kind, 'a partition of another table')}; a sink writes into an ordinary table only.",
             hint="Name another table, which Headrace makes if there is none, and let a view show it.",
         )
-    if _is_of_citus(connection, oid):
+    placement = placement_of(connection, oid)
+    if row[3] == "columnar" or placement.kind == OTHER:
         raise UserError(
             "SINK_TARGET_UNFIT",
-            f"{full} is a table of Citus, distributed or managed; a sink writes into a plain table only.",
-            hint="Name another table, which Headrace makes as a plain one of the node that it is connected to.",
+            f"{full} is {'a columnar table' if row[3] == 'columnar' else placement}, whose rows Citus does not change.",
+            hint="Name another table, which Headrace makes if there is none.",
         )
     lacking = [str(r[0]) for r in connection.execute(_LACKING, (oid,)).fetchall()]
     if lacking:
@@ -137,8 +126,10 @@ def find_table(
             f"The role {user} may not {', '.join(lacking)} on {full}; nothing was written.",
             hint=f"Run on the server: GRANT {', '.join(lacking)} ON {full} TO {user};",
         )
-    names = _fitting(connection, oid, full, columns)
+    names, types = _fitting(connection, oid, full, columns, ROW_ID if placement.column == ROW_ID else None)
     wanted = tuple(names[k.lower()] for k in key)
+    if wanted and placement.kind == DISTRIBUTED and placement.column not in (None, *wanted):
+        raise not_in_key(str(placement.column), wanted)
     unique = [(set(r[0]), bool(r[1])) for r in connection.execute(_KEYS, (oid,)).fetchall()]  # type: ignore[call-overload]
     null_key = any(of == set(wanted) and nulls for of, nulls in unique)
     if wanted and not any(of == set(wanted) for of, _ in unique):
@@ -148,23 +139,32 @@ def find_table(
             f"{full} has no unique index of just the sink's key ({listed}).",
             hint=f"Run on the server: CREATE UNIQUE INDEX ON {full} ({listed}); or name another key.",
         )
-    return TargetTable(oid, schema, name, tuple(names[c.name.lower()] for c in columns), wanted, null_key)
+    own = tuple(names[c.name.lower()] for c in columns)
+    hashed = tuple(n for n, c in zip(own, columns, strict=True) if _is_hashed(c, types[n]))
+    return TargetTable(oid, schema, name, own, wanted, null_key, placement, hashed)
 
 
-def _is_of_citus(connection: Connection, oid: int) -> bool:
-    if connection.execute("SELECT to_regclass('pg_catalog.pg_dist_partition') IS NULL").fetchone() == (True,):
-        return False
-    query = "SELECT 1 FROM pg_catalog.pg_dist_partition WHERE logicalrelid = %s::oid::regclass"
-    return connection.execute(query, (oid,)).fetchone() is not None
+def _is_hashed(column: Column, type_: str) -> bool:
+    return column.type.lower() != "string" or type_.partition("(")[0] in HASHED
 
 
-def _fitting(connection: Connection, oid: int, full: str, columns: Sequence[Column]) -> dict[str, str]:
-    """Return the target's names of the stream table's columns, by those in lower case.
+def _fitting(
+    connection: Connection, oid: int, full: str, columns: Sequence[Column], further: str | None
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Return names of the stream table's columns in the target, by lower case, and their types.
+
+    Args:
+        connection: To the target.
+        oid: The table.
+        full: Its name.
+        columns: The stream table's columns.
+        further: A column that it may have besides.
 
     Raises:
         UserError: `SINK_TARGET_DIFFERS`.
     """
-    there = {str(r[0]): (str(r[1]), bool(r[2])) for r in connection.execute(_COLUMNS, (oid,)).fetchall()}
+    found_there = connection.execute(_COLUMNS, (oid,)).fetchall()
+    there = {str(r[0]): (str(r[1]), bool(r[2])) for r in found_there if r[0] != further}
     folded: dict[str, list[str]] = {}
     for name in there:
         folded.setdefault(name.lower(), []).append(name)
@@ -189,14 +189,21 @@ def _fitting(connection: Connection, oid: int, full: str, columns: Sequence[Colu
             detail="; ".join(wrong) + ".",
             hint="Alter that table, or name another one: Headrace makes it if there is none.",
         )
-    return names
+    return names, {name: type_ for name, (type_, _) in there.items()}
 
 
 def make_table(
-    connection: Connection, schema: str, name: str, columns: Sequence[Column], key: Sequence[str]
+    connection: Connection,
+    schema: str,
+    name: str,
+    columns: Sequence[Column],
+    key: Sequence[str],
+    placement: Placement = PLAIN,
 ) -> TargetTable:
-    """Create the table, without its key: that is added when it has rows."""
+    """Create a plain table; its key is added when it has rows."""
     parts = [sql.SQL("{} {}").format(sql.Identifier(c.name), sql.SQL(postgres_type(c))) for c in columns]
+    if placement.column == ROW_ID:
+        parts.append(sql.SQL("{} bigint NOT NULL").format(sql.Identifier(ROW_ID)))
     statement = sql.SQL("CREATE TABLE {} ({})").format(sql.Identifier(schema, name), sql.SQL(", ").join(parts))
     connection.execute(statement)
     found = connection.execute("SELECT %s::regclass::oid", (sql.Identifier(schema, name).as_string(connection),))
@@ -205,12 +212,19 @@ def make_table(
     by_name = {c.name.lower(): c.name for c in columns}
     keys = tuple(by_name[k.lower()] for k in key)
     null_key = connection.info.server_version >= NULLS_NOT_DISTINCT
-    return TargetTable(int(row[0]), schema, name, tuple(c.name for c in columns), keys, null_key)  # type: ignore[call-overload]
+    own = tuple(c.name for c in columns)
+    return TargetTable(int(row[0]), schema, name, own, keys, null_key, placement, own)  # type: ignore[call-overload]
 
 
 def add_key(connection: Connection, table: TargetTable) -> None:
-    """Make the key of a table that Headrace made unique; NULL is a value like others in it."""
+    """Make the key of a table that Headrace made unique; NULL is a value like others in it.
+
+    Rows of a bag that has their hash are found by it.
+    """
     if not table.key:
+        if table.placement.column == ROW_ID:
+            statement = sql.SQL("CREATE INDEX ON {} ({})")
+            connection.execute(statement.format(table.sql, sql.Identifier(ROW_ID)))
         return
     listed = sql.SQL(", ").join(map(sql.Identifier, table.key))
     nulls = sql.SQL(" NULLS NOT DISTINCT" if connection.info.server_version >= NULLS_NOT_DISTINCT else "")

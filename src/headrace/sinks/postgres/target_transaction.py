@@ -8,9 +8,9 @@ from typing import Any
 
 from headrace.algebra.schema import Column
 from headrace.errors import UserError
-from headrace.sinks.postgres import position_table
+from headrace.sinks.postgres import cluster_transactions, position_table
+from headrace.sinks.postgres.cluster_rows import row_sets
 from headrace.sinks.postgres.deliver import deliver
-from headrace.sinks.postgres.row_sets import RowSets
 from headrace.sinks.postgres.target_connection import Connection, connected, faults
 from headrace.sinks.postgres.target_table import find_table
 from headrace.sinks.sink_kind import Compared, Delivery, Json, Position, Rows, Told, Written
@@ -23,6 +23,7 @@ EXAMPLES = 5
 def transaction(url: str) -> Iterator[Connection]:
     """Open a transaction, committed at the end of the block."""
     with connected(url) as connection, connection.transaction():
+        cluster_transactions.prepare(connection)
         position_table.prepare(connection)
         yield connection
 
@@ -67,7 +68,9 @@ class TargetTransaction:
                     f"{schema}.{name}, the target of the sink, is gone.",
                     hint="`headrace sink resync` makes it again.",
                 )
-            sets = RowSets(self._connection, table, self._number)
+            if table.placement.is_in_cluster:
+                cluster_transactions.wait_until_done(self._connection)
+            sets = row_sets(self._connection, table, self._number)
             sets.load_rows(rows())
             there, wanted, missing, unexpected, examples = sets.compare(EXAMPLES)
         return Compared(there[0], there[1], wanted[0], wanted[1], missing, unexpected, examples)

@@ -71,7 +71,9 @@ def examine(root: Path | str | None, *, spark: bool = False) -> tuple[Check, ...
     """
     found = [check_python(), check_packages()]
     if root is None:
-        return (*found, *_examine_machine())
+        finding = "not in a project: catalog, warehouse and settings were not looked at"
+        nowhere = Check("Project", Outcome.WARN, finding, "Run it in a project, or name one with --project.")
+        return (*found, *_examine_machine(), nowhere)
     try:
         settings = config.load(root)
     except HeadraceError as error:
@@ -96,8 +98,6 @@ def _examine_machine() -> Iterator[Check]:
                 yield check(settings)
             except HeadraceError as error:
                 yield _failed(name, error)
-    finding = "not in a project: catalog, warehouse and settings were not looked at"
-    yield Check("Project", Outcome.WARN, finding, "Run it in a project, or name one with --project.")
 
 
 def _failed(name: str, error: HeadraceError) -> Check:

@@ -73,7 +73,7 @@ def test_gates(run: Run, pipeline: Path) -> None:
     assert (gate["source"], gate["version"], gate["holds"]) == ("s.a", 0, ["s.b", "s.c"])
     assert "s.b, s.c" in run("gate", "list", "-p", pipeline).output
     assert json.loads(run("gate", "close", "s.a", "--json", "-p", pipeline).stdout) == ["s.a"]  # it stays where it was
-    assert "gate_closed sources=['s.a']" in run("events", "-p", pipeline).output
+    assert "Held back: s.a." in run("events", "-p", pipeline).output
     assert run("gate", "open", "-p", pipeline).output == "Open: s.a.\n"
     assert run("gate", "open", "-p", pipeline).output == "No gate is closed.\n"
 
@@ -109,7 +109,7 @@ def test_watermarks(run: Run, two: Path) -> None:
     (group,) = json.loads(run("watermark", "list", "--json", "-p", two).stdout)
     assert group["marks"] == {"s.a": "2026-03-01T05:00:00+00:00", "s.z": None}
     assert (group["agrees"], group["apart"], group["dependants"]) == (False, None, ["s.d"])
-    assert "watermark_advanced source=s.a" in run("events", "-p", two).output
+    assert "s.a: complete up to 2026-03-01T05:00:00+00:00" in run("events", "-p", two).output
     assert "s.d is waiting for watermark group loads" in run("run", "--dry-run", "-p", two).output
     result = run("refresh", "s.d", "-p", two)
     assert (result.exit_code, "WATERMARKS_APART" in result.output) == (1, True)

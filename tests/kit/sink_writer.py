@@ -21,7 +21,7 @@ from kit.surviving_spark import with_kit
 def killed_after(project: Path, seconds: float) -> bool:
     """Have a process write sinks, and kill it after so long; whether it was still at it."""
     command = [sys.executable, "-m", "kit.sink_writer", str(project)]
-    with subprocess.Popen(command, env=with_kit(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
+    with subprocess.Popen(command, env=with_kit(), stdout=subprocess.PIPE) as child:
         assert child.stdout is not None
         child.stdout.readline()
         time.sleep(seconds)

@@ -36,7 +36,7 @@ def test_a_sink_of_two_servers_never_shows_half_a_transfer(
         with psycopg.connect(shard, autocommit=True) as db:
             pg_bank.create(db)
     source = f"{ns}_bank"
-    hr.sources.create(source, shards, list(pg_bank.TABLES))
+    hr.sources.create(source, shards, list(pg_bank.TABLES), same_key="allowed")
     both = " UNION ALL ".join(f"SELECT '{t}' AS side, __shard, id, amount FROM {source}.{t}" for t in pg_bank.TABLES)
     hr.create_stream_table(f"{ns}.accounts", both, refresh_mode="DIFFERENTIAL")
     hr.create_stream_table(

@@ -68,6 +68,8 @@ class Replica(Node):
         with cluster.connect() as db:
             [node] = db.execute("SELECT nodeid FROM pg_dist_node WHERE nodeport = %s", (primary.port,)).fetchone() or ()
             db.execute("SELECT citus_update_node(%s, '127.0.0.1', %s)", (node, self.port))
+            while db.execute("SELECT bool_and(metadatasynced) FROM pg_dist_node").fetchone() != (True,):
+                time.sleep(0.1)  # until Citus has told the others; it looks for that once a minute
 
 
 @contextmanager

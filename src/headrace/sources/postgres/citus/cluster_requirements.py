@@ -59,8 +59,12 @@ def check_cluster(
         of_node = (*preflight.check_server(connection, failover), *check_node(connection, group))
         checks += (replace(c, name=f"{label}: {c.name}", remedy=_there(c.remedy, label)) for c in of_node)
         if not cluster.nodes[group].synced and group != COORDINATOR:
-            finding, remedy = "does not have the cluster's metadata", "SELECT start_metadata_sync_to_all_nodes();"
-            checks.append(Check(f"{label}: metadata", False, finding, f"{remedy} -- on the coordinator"))
+            finding = "does not have the cluster's metadata as it is now"
+            remedy = (  # metadata that is sent anew makes tables anew, which stops other sources of the cluster
+                "SELECT nodeport, metadatasynced FROM pg_dist_node; -- Citus sends it within a minute after a change of"
+                " nodes; if not: SELECT start_metadata_sync_to_all_nodes(); on the coordinator"
+            )
+            checks.append(Check(f"{label}: metadata", False, finding, remedy))
     coordinator = cluster.coordinator
     checks += check_dropped_columns(coordinator)
     role = str((coordinator.execute("SELECT current_user::text").fetchone() or ("",))[0])

@@ -647,7 +647,7 @@ class TopK(Unary):
 
     Args:
         input: Rows.
-        order: ORDER BY, over columns of the input.
+        order: ORDER BY, over columns of the input; none only until it is known that there is one row at most.
         limit: How many rows; None for all.
         offset: How many rows are passed over first.
         place: Where LIMIT stands in the user's text.

@@ -63,7 +63,8 @@ def _details(relation: Relation) -> str:
             return f"{relation.generator} AS {', '.join(relation.names)}"
         case TopK():
             rows = "all" if relation.limit is None else relation.limit
-            return f"{rows} after {relation.offset} by {', '.join(map(str, relation.order))}"
+            order = f" by {', '.join(map(str, relation.order))}" if relation.order else ""
+            return f"{rows} after {relation.offset}{order}"
         case Round():
             return f"{relation.name} [{', '.join(relation.columns)}]"
         case Recursive():

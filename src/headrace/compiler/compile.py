@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from headrace.algebra.properties.keys import KeysOf, Uniqueness
-from headrace.algebra.relations import Filter, Relation
+from headrace.algebra.relations import Filter, Relation, TopK
 from headrace.algebra.schema import Column
 from headrace.algebra.tree import sources, transform
 from headrace.compiler.compiled_view import CompiledView
@@ -19,6 +19,7 @@ from headrace.sql.reader.argument_types import with_types
 from headrace.sql.reader.column_types import column_types
 from headrace.sql.reader.context import Resolve, Schema
 from headrace.sql.reader.reader import read
+from headrace.sql.reader.select.limits import without_effect
 from headrace.sql.reader.spark_types import by_name
 
 Describe = Callable[[str], tuple[Column, ...]]
@@ -63,15 +64,17 @@ def compile_view(
     )
     if reading.tree is None:
         return CompiledView(query, reading.sources, describe(query), None, reading.refusals, None, ansi)
-    view = compile_tree(reading.tree, describe, query=query, ansi=ansi, keys=keys, optimizer=optimizer)
-    output = describe(query)
+    tree, output = reading.tree, describe(query)
     types_of = _types_of(describe)
-    loose = undetermined_rows(reading.tree, types_of, Uniqueness({}, {}, numbered=True).keys)
+    loose = undetermined_rows(tree, types_of, Uniqueness({}, {}, numbered=True).keys)
+    settled_by_keys = False
     if loose and keys:
-        known = Uniqueness(keys, column_types(reading.tree, types_of), numbered=True).keys
-        told_apart = undetermined_rows(reading.tree, types_of, known)
-        view = replace(view, rests_on_keys=view.rests_on_keys or told_apart != loose)
-        loose = told_apart
+        known = Uniqueness(keys, column_types(tree, types_of), numbered=True).keys
+        told_apart = undetermined_rows(tree, types_of, known)
+        settled_by_keys, loose = told_apart != loose, told_apart
+    tree = transform(tree, _without_idle_cut)
+    view = compile_tree(tree, describe, query=query, ansi=ansi, keys=keys, optimizer=optimizer)
+    view = replace(view, rests_on_keys=view.rests_on_keys or settled_by_keys)
     refusals = reading.refusals + unmatched_columns(view, output) + loose + not_kept(view, output, types_of)
     if refusals:
         return CompiledView(query, reading.sources, output, None, refusals, None, ansi)
@@ -104,6 +107,15 @@ def compile_tree(
     return CompiledView(
         query, sources(rewritten), output, columns, (), rewritten, ansi, types, rests, own, views, optimizer
     )
+
+
+def _without_idle_cut(node: Relation) -> Relation:
+    """Return what a LIMIT without ORDER BY leaves of one row at most.
+
+    Of several it is refused.
+    """
+    cut = without_effect(node, single=True) if isinstance(node, TopK) else None
+    return node if cut is None else cut
 
 
 def _remembering(types_of: TypesOf) -> Callable[[Relation], Mapping[str, str]]:

@@ -380,7 +380,8 @@ class _Lowering:
         block = self._closed(self.block(relation.input))
         select = _render(block)
         order = ", ".join(f"{_text(key.scalar, block.items)} {key.direction}".rstrip() for key in relation.order)
-        select.set("order", exp.Order(expressions=[exp.Var(this=order)]))
+        if order:
+            select.set("order", exp.Order(expressions=[exp.Var(this=order)]))
         if relation.limit is not None:
             select.set("limit", exp.Limit(expression=exp.Literal.number(relation.limit)))
         if relation.offset:

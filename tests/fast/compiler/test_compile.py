@@ -206,7 +206,7 @@ def test_groups_are_computed_only_for_the_rows_they_are_joined_to(executor: Duck
 
 
 def test_what_is_not_maintained_is_refused_with_its_output(executor: DuckExecutor) -> None:
-    view = compiled(executor, "SELECT o.id FROM orders o LIMIT 3")
+    view = compiled(executor, "SELECT o.id FROM orders o LIMIT 3 + 1")
     assert [refusal.code for refusal in view.refusals] == [FullReason.OPERATOR_NOT_MAINTAINED]
     assert view.tree is None
     assert view.output == (Column("id", "int"),)

@@ -34,10 +34,10 @@ def test_what_is_refused(query: str, expected: str) -> None:
 
 
 def test_a_refusal_says_what_to_do() -> None:
-    (refusal,) = reading("SELECT a\nFROM t\n  LIMIT 3").refusals
+    (refusal,) = reading("SELECT a\nFROM t\n  LIMIT 3 + 1").refusals
     assert refusal.code is FullReason.OPERATOR_NOT_MAINTAINED
-    assert refusal.place == Place(3, 3, "  LIMIT 3")
-    assert refusal.place.render() == "3 |   LIMIT 3\n      ^"
+    assert refusal.place == Place(3, 3, "  LIMIT 3 + 1")
+    assert refusal.place.render() == "3 |   LIMIT 3 + 1\n      ^"
     assert refusal.hint
 
 
@@ -47,7 +47,9 @@ def test_a_view_says_which_one() -> None:
 
 
 def test_sources_are_found_behind_views_and_refusals() -> None:
-    found = reading("WITH x AS (SELECT * FROM customers) SELECT a FROM big, t WHERE EXISTS (SELECT 1 FROM x) LIMIT 1")
+    found = reading(
+        "WITH x AS (SELECT * FROM customers) SELECT a FROM big, t WHERE EXISTS (SELECT 1 FROM x) LIMIT 1 + 1"
+    )
     assert found.tree is None
     assert [str(name) for name in found.sources] == ["shop.customers", "shop.orders", "shop.t"]
 

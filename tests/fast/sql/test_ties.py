@@ -55,6 +55,9 @@ def found(query: str) -> list[str]:
         "SELECT k, v FROM t ORDER BY v DESC, k LIMIT 3",
         "SELECT k, sum(x) AS s FROM t GROUP BY k ORDER BY s, k LIMIT 3 OFFSET 2",
         "SELECT z.k FROM (SELECT k, v, x FROM t ORDER BY v, k LIMIT 3) z",
+        # no LIMIT chooses from one row
+        "SELECT a.s, b.n FROM (SELECT sum(v) AS s FROM t) a, (SELECT count(*) AS n FROM t WHERE v > 1) b LIMIT 100",
+        "SELECT k, (SELECT max(v) FROM t LIMIT 1) AS m FROM t",
     ],
 )
 def test_maintained(query: str) -> None:
@@ -87,6 +90,10 @@ def test_maintained(query: str) -> None:
         ("SELECT k, v, row_number() OVER (ORDER BY k || 'x', v) FROM t", ["row_number"]),
         ("SELECT k, v FROM t ORDER BY v LIMIT 3", ["LIMIT"]),
         ("SELECT k, sum(v) AS s FROM t GROUP BY k ORDER BY s OFFSET 3", ["OFFSET"]),
+        ("SELECT k FROM t LIMIT 3", ["LIMIT"]),
+        ("SELECT 1 AS one FROM t LIMIT 3", ["LIMIT"]),
+        ("SELECT sum(v) FROM t GROUP BY k OFFSET 1", ["OFFSET"]),
+        ("SELECT k, (SELECT v FROM t AS u WHERE u.k = t.k LIMIT 1) AS any FROM t", ["LIMIT"]),
         (
             "SELECT t.k, l.id FROM t, LATERAL (SELECT v, id FROM t AS u WHERE u.k = t.k ORDER BY v LIMIT 1) AS l",
             ["LIMIT"],

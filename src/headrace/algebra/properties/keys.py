@@ -149,6 +149,11 @@ class Uniqueness:
             yield from right
 
 
+def one_row_at_most(relation: Relation) -> bool:
+    """Return whether a relation has one row at most, whatever its sources hold."""
+    return frozenset[str]() in Uniqueness({}, {}).keys(relation)
+
+
 def _numbers(window: Window) -> Iterable[Key]:
     for call in window.calls:
         if call.function == "row_number":

@@ -56,7 +56,12 @@ def undetermined(tree: Relation, types_of: TypesOf, keys: FindKeys) -> tuple[Ref
 
 
 def _total(topk: TopK, types_of: TypesOf, keys: FindKeys) -> bool:
-    """Return whether ORDER BY leaves no tie between different rows."""
+    """Return whether ORDER BY leaves no tie between different rows.
+
+    Without one, whether there is one row at most.
+    """
+    if not topk.order:
+        return any(not key for key in keys(topk.input))
     ordered = frozenset(name for key in topk.order if (name := as_column(key.scalar)) is not None)
     found = tuple(keys(topk.input))
     if any(key <= ordered for key in found):
@@ -67,6 +72,9 @@ def _total(topk: TopK, types_of: TypesOf, keys: FindKeys) -> bool:
 
 
 def _cut_refusal(topk: TopK) -> Refusal:
+    if not topk.order:
+        why, hint = "takes any rows, as no ORDER BY says which", "Order by columns that tell all rows apart."
+        return not_deterministic("LIMIT" if topk.limit is not None else "OFFSET", topk.place, why, hint)
     why = "cuts between rows that its ORDER BY does not tell apart"
     hint = "Order by more columns, until no two rows of the result are equal in them and different in others."
     return not_deterministic("LIMIT" if topk.limit is not None else "OFFSET", topk.place, why, hint)

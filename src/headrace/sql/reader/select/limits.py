@@ -1,7 +1,8 @@
 """ORDER BY … LIMIT … OFFSET: maintained where it counts in plain numbers.
 
 It orders by columns of the result, or by others of the rows that the result is made of: these are carried along until
-the rows are cut off.
+the rows are cut off. Without ORDER BY a LIMIT chooses among several rows as it likes; of one row at most it leaves what
+there is. Whether there may be several is judged when keys of sources are known.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from headrace.algebra.relations import Project, SortKey, TopK
-from headrace.algebra.scalar import column
+from headrace.algebra.properties.keys import one_row_at_most
+from headrace.algebra.relations import Filter, Project, Relation, SortKey, TopK
+from headrace.algebra.scalar import FALSE, column
 from headrace.algebra.tree import identity
 from headrace.sql.reader.context import Context, Output
 from headrace.sql.reader.names.resolve import window_lexemes
@@ -42,12 +44,28 @@ def limited(context: Context, query: Query, output: Output, find: Find) -> Outpu
     order = _order(context, extras.get("ORDER BY"), output, find)
     if order is None or None in numbers.values():
         for extra in cuts:
-            message = f"{extra.construct} is maintained with plain numbers, after an ORDER BY of columns."
+            message = f"{extra.construct} is maintained with plain numbers, and with an ORDER BY of columns."
             context.refuse(not_maintained(extra.construct, context.place(extra.at), message))
         return _shown(output)
-    place = context.place(cuts[0].at)
-    cut = TopK(output.relation, order, numbers.get("LIMIT"), numbers.get("OFFSET") or 0, place)
-    return _shown(replace(output, relation=cut))
+    cut = TopK(output.relation, order, numbers.get("LIMIT"), numbers.get("OFFSET") or 0, context.place(cuts[0].at))
+    return _shown(replace(output, relation=without_effect(cut) or cut))
+
+
+def without_effect(cut: TopK, *, single: bool = False) -> Relation | None:
+    """Return what a cut leaves, if that needs no order: nothing, or one row at most.
+
+    Args:
+        cut: The cut.
+        single: Whether keys of sources, or something else, say that there is one row at most.
+
+    Returns:
+        None where rows are chosen.
+    """
+    if cut.limit == 0:
+        return Filter(cut.input, FALSE)
+    if cut.order or not (single or one_row_at_most(cut.input)):
+        return None
+    return Filter(cut.input, FALSE) if cut.offset else cut.input
 
 
 def _shown(output: Output) -> Output:
@@ -77,6 +95,8 @@ def _number(context: Context, extra: Extra) -> int | None:
 
 
 def _order(context: Context, extra: Extra | None, output: Output, find: Find) -> tuple[SortKey, ...] | None:
+    if extra is None:
+        return ()
     keys = _ordered(context, extra)
     places = [_place(context, expression, output, find) for expression, _ in keys]
     names = output.relation.columns

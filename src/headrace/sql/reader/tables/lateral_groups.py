@@ -17,6 +17,7 @@ from headrace.algebra.relations import (
     OuterJoin,
     Project,
     Relation,
+    SortKey,
     TopK,
     Window,
     WindowCall,
@@ -241,7 +242,9 @@ def _first_of_each(output: Output, keys: tuple[str, ...]) -> Relation:
     for name in cut.columns:
         names.take(name)
     number = names.take("number")
-    call = WindowCall(number, "row_number", call_of("row_number"), cut.order, place=cut.place, written="LIMIT")
+    # Spark numbers rows in some order only; of one row for each key any will do
+    order = cut.order or tuple(SortKey(column(key)) for key in keys)
+    call = WindowCall(number, "row_number", call_of("row_number"), order, place=cut.place, written="LIMIT")
     conditions = [compose("{n} > {k}", n=column(number), k=literal(cut.offset))] if cut.offset else []
     if cut.limit is not None:
         conditions.append(compose("{n} <= {k}", n=column(number), k=literal(cut.offset + cut.limit)))

@@ -11,6 +11,9 @@ import pytest
 from catalog_kit.databases import Postgres, postgres_server
 from hypothesis import settings
 
+# No command of a test leaves a server with a JVM behind; tests of servers turn this off.
+os.environ.setdefault("HEADRACE_NO_SERVE", "1")
+
 # What `make test` says of a commit must hold tomorrow: its random cases are the same each time, and change with the
 # generators only. Cases never seen before are what `make test-long` and HEADRACE_EXAMPLES look at.
 settings.register_profile("repeatable", derandomize=True, deadline=None)

@@ -47,6 +47,9 @@ KNOWN = (
 LAYOUT_LIMIT = 10_000_000
 """Rows of a stream table or its sources from which on a new stored layout is loaded beside, if nothing is said."""
 
+MOST_IDLE_MINUTES = 10_080
+"""A week."""
+
 MOST_CONCURRENT = 32
 """More refreshes at once only wait for each other in one Spark session."""
 
@@ -140,6 +143,8 @@ class Settings:
             None where all are loaded in place.
         sources: Database sources that are declared, by name.
         sinks: Sinks that are declared, by name.
+        serve_auto: Whether the first command that needs Spark starts a server in the background.
+        serve_idle_minutes: After so many minutes without work such a server ends.
         disabled_passes: Passes of the optimiser that are switched off, for tests and support.
     """
 
@@ -169,6 +174,8 @@ class Settings:
     layout_limit: int | None = LAYOUT_LIMIT
     sources: Mapping[str, DeclaredSource] = field(default_factory=dict)
     sinks: Mapping[str, DeclaredSink] = field(default_factory=dict)
+    serve_auto: bool = True
+    serve_idle_minutes: float = 15.0
     disabled_passes: tuple[str, ...] = ()
 
     @property
@@ -209,7 +216,7 @@ def load(root: Path | str, environ: Mapping[str, str] | None = None) -> Settings
             f"{file.parent} is no Headrace project: it has no {FILE_NAME}.",
             hint="Run `headrace init <folder>` to make one, or pass --project.",
         )
-    values, options, pools, sources, sinks, optimizer, deploy = _read(file)
+    values, options, pools, sources, sinks, optimizer, deploy, serve = _read(file)
     environ = os.environ if environ is None else environ
     for key in KNOWN:
         if (given := environ.get(f"HEADRACE_{key.upper()}")) is not None:
@@ -218,8 +225,24 @@ def load(root: Path | str, environ: Mapping[str, str] | None = None) -> Settings
     settings = replace(settings, sources={name: _declared(file, name, of) for name, of in sources.items()})
     settings = replace(settings, sinks={name: _declared_sink(file, name, of) for name, of in sinks.items()})
     slots, limit = _deploy(file, deploy)
+    auto, idle = _serve(file, serve)
+    settings = replace(settings, serve_auto=auto, serve_idle_minutes=idle)
     settings = replace(settings, disabled_passes=_disabled(file, optimizer), deploy_slots=slots, layout_limit=limit)
     return _with_scheduling(file, settings, values, pools)
+
+
+def _serve(file: Path, section: Mapping[str, object]) -> tuple[bool, float]:
+    """Return what the section `[serve]` says: `auto` and `idle_minutes`."""
+    auto, idle = section.get("auto", True), section.get("idle_minutes", 15.0)
+    right = isinstance(idle, (int, float)) and not isinstance(idle, bool) and 0 < idle <= MOST_IDLE_MINUTES
+    if set(section) - {"auto", "idle_minutes"} or not isinstance(auto, bool) or not right:
+        raise UserError(
+            "CONFIG_INVALID",
+            f"{file} has something in [serve] that is not understood.",
+            hint="It may have auto: whether the first command that needs Spark starts a server, true or false; and "
+            f"idle_minutes: after how many minutes without work it ends, up to {MOST_IDLE_MINUTES}.",
+        )
+    return auto, float(str(idle))
 
 
 def _deploy(file: Path, section: Mapping[str, object]) -> tuple[int, int | None]:
@@ -350,12 +373,12 @@ def _from_text(text: str) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-SECTIONS = ("headrace", "spark", "pools", "sources", "sinks", "optimizer", "deploy")
+SECTIONS = ("headrace", "spark", "pools", "sources", "sinks", "optimizer", "deploy", "serve")
 """What the file may hold; `[sources.NAME]` and `[sinks.NAME]` by name."""
 
 Section = dict[str, object]
-Sections = tuple[Section, dict[str, str], Section, Section, Section, Section, Section]
-"""[headrace], [spark] with full names, [pools], [sources], [sinks], [optimizer] and [deploy]."""
+Sections = tuple[Section, dict[str, str], Section, Section, Section, Section, Section, Section]
+"""[headrace], [spark] with full names, [pools], [sources], [sinks], [optimizer], [deploy] and [serve]."""
 
 
 def _read(file: Path) -> Sections:
@@ -370,7 +393,8 @@ def _read(file: Path) -> Sections:
     sinks = data.pop("sinks", {})
     optimizer = data.pop("optimizer", {})
     deploy = data.pop("deploy", {})
-    sections = (table, options, pools, sources, sinks, optimizer, deploy)
+    serve = data.pop("serve", {})
+    sections = (table, options, pools, sources, sinks, optimizer, deploy, serve)
     for name, section in (*data.items(), *zip(SECTIONS, sections, strict=True)):
         _check_section(file, name, section)
     if unknown := sorted(set(table) - set(KNOWN)):
@@ -382,7 +406,7 @@ def _read(file: Path) -> Sections:
         )
     flat = _flatten(options)
     _check_spark_options(file, flat)
-    return table, flat, pools, sources, sinks, optimizer, deploy
+    return table, flat, pools, sources, sinks, optimizer, deploy, serve
 
 
 def _check_section(file: Path, name: str, section: object) -> None:

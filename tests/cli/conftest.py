@@ -1,21 +1,70 @@
-"""The command with a real Spark: one project and one JVM for all tests; every test has a namespace of its own."""
+"""The command with a real Spark: one project and one Spark for all tests; every test has a namespace of its own."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 from kit.sparks import SHORT_LIVED
+from pyspark.sql import SparkSession
 
 from headrace.cli.main import app
+from headrace.config import load
 from headrace.project.new_project import init_project
+from headrace.spark.end_session import stop
+from headrace.spark.session import open_session
 
 Run = Callable[..., Result]
 
 _numbers = itertools.count(1)
+
+
+class CommandsHere:
+    """Runs commands in this process: each finds a new session of a Spark that runs, because starting one takes seconds.
+
+    A Spark knows the catalogs of one project; a command of another project has it started anew.
+    """
+
+    def __init__(self) -> None:
+        self._root: Path | None = None
+        self._stop: Callable[[], None] = lambda: None
+
+    def run(self, root: Path, args: list[str], stdin: str | None = None) -> Result:
+        """Run a command as its own process would.
+
+        Args:
+            root: The project folder.
+            args: The words after `headrace -p <root>`.
+            stdin: What it reads.
+        """
+        self._begin_session(root)
+        words = ["-p", str(root), *args]
+        return CliRunner(env={"NO_COLOR": "1"}).invoke(app, words, input=stdin, prog_name="headrace")
+
+    def stop(self) -> None:
+        """Stop Spark."""
+        self._stop()
+        self._stop = lambda: None
+
+    def _begin_session(self, root: Path) -> None:
+        if root != self._root:
+            self.stop()
+            self._first = open_session(load(root))
+            self._stop = lambda: stop(self._first, remote=False)
+            self._root = root
+        session = self._first.newSession()
+        SparkSession._activeSession = session  # the one that a command finds
+        session._jvm.SparkSession.setActiveSession(session._jsparkSession)
+
+
+@pytest.fixture(scope="session")
+def commands_here() -> Iterator[CommandsHere]:
+    commands = CommandsHere()
+    yield commands
+    commands.stop()
 
 
 @pytest.fixture(scope="session")
@@ -28,10 +77,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def run(project: Path) -> Run:
+def run(project: Path, commands_here: CommandsHere) -> Run:
     def invoke(*args: object, stdin: str | None = None) -> Result:
-        words = ["-p", str(project), *map(str, args)]
-        return CliRunner().invoke(app, words, input=stdin, prog_name="headrace")
+        return commands_here.run(project, list(map(str, args)), stdin)
 
     return invoke
 

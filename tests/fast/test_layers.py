@@ -20,6 +20,7 @@ DOOR = "headrace"
 
 LAYERS: tuple[tuple[str, frozenset[str]], ...] = (
     ("cli", frozenset({"cli", "__main__"})),
+    ("serve", frozenset({"serve"})),
     ("demo", frozenset({"demo"})),
     ("api", frozenset({DOOR, "api", "statements", "project"})),
     ("scheduler", frozenset({"scheduler", "deploy"})),
@@ -95,7 +96,7 @@ LIBRARIES: Mapping[str, frozenset[str]] = {
     "click": frozenset({"cli"}),
     "prompt_toolkit": frozenset({"cli"}),
     "pygments": frozenset({"cli"}),
-    "pyspark": frozenset({"spark", "api", "demo"}),
+    "pyspark": frozenset({"spark", "api", "demo", "serve"}),
     "py4j": frozenset({"spark"}),
     "sqlalchemy": frozenset({"catalog"}),
     "alembic": frozenset({"catalog"}),
@@ -107,6 +108,8 @@ LIBRARIES: Mapping[str, frozenset[str]] = {
     "pyiceberg": frozenset({"lake", "sources"}),
     "sqlglot": frozenset({"sql"}),
     "cronsim": frozenset({"schedule"}),
+    "starlette": frozenset({"serve"}),
+    "uvicorn": frozenset({"serve"}),
 }
 """Who may import what from outside; a library that is in no list fails a test."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, Self
@@ -53,17 +53,25 @@ class ProjectHandle:
         settings: Where everything is.
         spark: A session to use; one is started at first use otherwise.
         create: Make the catalog if there is none.
+        start_spark: Gives the session at first use, in place of starting one; whoever gives it also ends it.
 
     Attributes:
         settings: Where everything is.
         events: Tells what happens; `events.subscribe(listener)`.
     """
 
-    def __init__(self, settings: config.Settings, *, spark: SparkSession | None = None, create: bool = True) -> None:
+    def __init__(
+        self,
+        settings: config.Settings,
+        *,
+        spark: SparkSession | None = None,
+        create: bool = True,
+        start_spark: Callable[[Events], SparkSession] | None = None,
+    ) -> None:
         self.settings = settings
         self.events = Events()
         self._catalog = Catalog.open(settings.catalog_url, events=self.events, create=create)
-        self._lazy = LazySpark(settings, self.events, spark)
+        self._lazy = LazySpark(settings, self.events, spark, start_spark)
         self._parts: Engine | None = None
         self._hooks = ExitStack()
 
@@ -75,6 +83,13 @@ class ProjectHandle:
             self._lazy.stop()
         elif self._parts is not None:
             self._parts.refresher.changes.clear()
+
+    def cancel_jobs(self) -> None:
+        """Cancel the Spark jobs that this project runs, in any thread; they raise `CANCELLED` there.
+
+        Jobs of others in the same Spark application go on.
+        """
+        self._lazy.cancel_jobs()
 
     def __enter__(self) -> Self:
         return self

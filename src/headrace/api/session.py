@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from headrace import config
@@ -22,11 +22,18 @@ if TYPE_CHECKING:
 class LazySpark:
     """The Spark session, started at first use; the engine uses it as the protocol `Session`."""
 
-    def __init__(self, settings: config.Settings, events: Events, given: SparkSession | None) -> None:
+    def __init__(
+        self,
+        settings: config.Settings,
+        events: Events,
+        given: SparkSession | None,
+        start: Callable[[Events], SparkSession] | None = None,
+    ) -> None:
         self._settings = settings
         self._functions = Functions(settings.root / FILE_NAME)
         self._events = events
         self._session = given
+        self._start = start
         self._checked = given is None
         self.owned = False
         self._runner: SparkRunner | None = None
@@ -45,7 +52,9 @@ class LazySpark:
             if self._session is not None and self._checked:
                 return self._session
             functions = self._functions.now()  # first: what is wrong with them is known without Spark
-            if self._session is None:
+            if self._session is None and self._start is not None:  # somebody else's, who also ends it
+                self._session, self._checked = self._start(self._events), True
+            elif self._session is None:
                 self._session, self._checked = running_session(), False
             if self._session is None:
                 self._session, self.owned = open_session(self._settings, self._events), True
@@ -65,6 +74,10 @@ class LazySpark:
             if self._session is not None and self._checked:
                 self.runner().use(found)
             return found
+
+    def function_names(self) -> frozenset[str]:
+        """Return names of the project's functions, in lower case."""
+        return frozenset(self._functions.now())
 
     def register(self, function: Function) -> None:
         """Add a function, for as long as this object lives."""
@@ -94,6 +107,12 @@ class LazySpark:
             if session is not None:
                 end(session)
             self.session()
+
+    def cancel_jobs(self) -> None:
+        """Cancel whatever runs in this session and in those derived from it; never fails."""
+        runner = self._runner  # without the lock: whoever holds it may be waiting for what is to be cancelled
+        if runner is not None:
+            runner.interrupt_all()
 
     def stop(self) -> None:
         """Stop the session, if it was started here; its driver may be dead already."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Iterable
 from typing import IO, TYPE_CHECKING, Any
 
+from headrace.cli import surroundings
 from headrace.cli.invocation import Invocation
 
 if TYPE_CHECKING:
@@ -19,18 +19,22 @@ WIDTH_WITHOUT_TERMINAL = 10_000
 def _console(stream: IO[str]) -> Console:
     from rich.console import Console
 
-    width = None if stream.isatty() else WIDTH_WITHOUT_TERMINAL
-    return Console(file=stream, width=width, highlight=False, soft_wrap=False)
+    width, height = None if stream.isatty() else WIDTH_WITHOUT_TERMINAL, None
+    if (caller := surroundings.caller()) is not None and stream.isatty():  # Rich would measure this process's terminal
+        columns = caller.environment.get("COLUMNS", "")
+        width, height = int(columns) if columns.isdigit() else caller.width, caller.height
+    environment = surroundings.environment()
+    return Console(file=stream, width=width, height=height, highlight=False, soft_wrap=False, _environ=environment)
 
 
 def stdout() -> Console:
     """Return the console for results."""
-    return _console(sys.stdout)
+    return _console(surroundings.stdout())
 
 
 def stderr() -> Console:
     """Return the console for progress, notices and errors."""
-    return _console(sys.stderr)
+    return _console(surroundings.stderr())
 
 
 def show(asked: Invocation, document: Any, render: Callable[[], Iterable[RenderableType]]) -> None:
@@ -42,7 +46,7 @@ def show(asked: Invocation, document: Any, render: Callable[[], Iterable[Rendera
         render: Makes the result for people; called only when that is wanted.
     """
     if asked.json:
-        sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False, default=str) + "\n")
+        surroundings.stdout().write(json.dumps(document, indent=2, ensure_ascii=False, default=str) + "\n")
         return
     write(render())
 
@@ -58,7 +62,7 @@ def write(parts: Iterable[RenderableType]) -> None:
     console = stdout()
     for part in parts:
         if isinstance(part, Verbatim):
-            sys.stdout.write(f"{part}\n")
+            surroundings.stdout().write(f"{part}\n")
             continue
         if isinstance(part, Table):
             part = fitted(part, console.width)
@@ -70,4 +74,4 @@ def confirm(asked: Invocation, document: Any, sentence: str) -> None:
     if asked.json:
         show(asked, document, tuple)
     elif not asked.quiet:
-        sys.stdout.write(sentence + "\n")
+        surroundings.stdout().write(sentence + "\n")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import sys
 import tempfile
 import traceback
 from pathlib import Path
 
 import click
 
+from headrace.cli import surroundings
 from headrace.cli.console import stderr
 from headrace.cli.hints import as_commands
 from headrace.cli.invocation import Invocation
@@ -36,7 +36,7 @@ def report(error: HeadraceError, asked: Invocation, *, by_command: bool = False)
     hint = as_commands(error.hint) if by_command and error.hint else error.hint
     if asked.json:
         document = {"error": {**error.as_dict(), "hint": hint}}
-        sys.stderr.write(json.dumps(document, ensure_ascii=False) + "\n")
+        surroundings.stderr().write(json.dumps(document, ensure_ascii=False) + "\n")
         return
     from rich.text import Text
 
@@ -57,7 +57,7 @@ def report_usage(error: click.ClickException) -> None:
     context = error.ctx if isinstance(error, click.UsageError) else None
     hint = f"`{context.command_path} --help` shows the form." if context is not None else None
     document = {"code": "USAGE", "message": error.format_message(), "hint": hint, "retryable": False}
-    sys.stderr.write(json.dumps({"error": document}, ensure_ascii=False) + "\n")
+    surroundings.stderr().write(json.dumps({"error": document}, ensure_ascii=False) + "\n")
 
 
 def report_interrupt(asked: Invocation) -> None:
@@ -65,9 +65,9 @@ def report_interrupt(asked: Invocation) -> None:
     message = "Interrupted. Nothing of what was under way has been published."
     if asked.json:
         document = {"error": {"code": "INTERRUPTED", "message": message, "retryable": True}}
-        sys.stderr.write(json.dumps(document) + "\n")
+        surroundings.stderr().write(json.dumps(document) + "\n")
     else:
-        sys.stderr.write(message + "\n")
+        surroundings.stderr().write(message + "\n")
 
 
 def report_defect(error: Exception, asked: Invocation) -> None:
@@ -76,9 +76,9 @@ def report_defect(error: Exception, asked: Invocation) -> None:
     cause = f"{type(error).__name__}: {error}".splitlines()[0]
     if asked.json:
         document = {"code": "INTERNAL_ERROR", "message": cause, "log": str(file), "retryable": False}
-        sys.stderr.write(json.dumps({"error": document}, ensure_ascii=False) + "\n")
+        surroundings.stderr().write(json.dumps({"error": document}, ensure_ascii=False) + "\n")
     else:
-        sys.stderr.write(f"Error: internal error: {cause}  [INTERNAL_ERROR]; the trace is in {file}\n")
+        surroundings.stderr().write(f"Error: internal error: {cause}  [INTERNAL_ERROR]; the trace is in {file}\n")
 
 
 def _write_log(error: Exception, asked: Invocation) -> Path:

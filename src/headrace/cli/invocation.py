@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from headrace.cli import surroundings
 from headrace.config import FILE_NAME
 from headrace.errors import UserError
 
@@ -23,11 +24,13 @@ class Invocation:
         project: The folder given with `--project`, or None for the nearest one around the working folder.
         json: Whether results are printed as one JSON document.
         quiet: Whether progress and confirmations are left out.
+        no_serve: Whether no server is to be used or started.
     """
 
     project: Path | None = None
     json: bool = False
     quiet: bool = False
+    no_serve: bool = False
 
     def root(self) -> Path:
         """Return the project folder.
@@ -35,6 +38,8 @@ class Invocation:
         Raises:
             UserError: `PROJECT_NOT_FOUND` when none was named and none is around the working folder.
         """
+        if (caller := surroundings.caller()) is not None:
+            return caller.root
         if self.project is not None:
             return self.project
         here = Path.cwd()
@@ -55,7 +60,12 @@ class Invocation:
             return None
 
     def open(self) -> Headrace:
-        """Open the project; to be closed by the caller."""
+        """Open the project; to be closed by the caller.
+
+        Where a server runs the command, it is the server's, and closing it leaves it open.
+        """
+        if (caller := surroundings.caller()) is not None:
+            return caller.open()
         import headrace
 
         return headrace.open(self.root())

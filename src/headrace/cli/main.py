@@ -21,6 +21,7 @@ from headrace.cli.verbs import (
     refreshing,
     running,
     safeguards,
+    serving,
     sinks,
     sources,
     sql,
@@ -31,13 +32,13 @@ from headrace.extras import extra_for, package_missing
 
 SECTIONS: tuple[tuple[str, tuple[click.Command, ...]], ...] = (
     ("Defining", (*tables.VERBS, *deploying.VERBS, *sources.VERBS, *sinks.VERBS, *keys.VERBS)),
-    ("Keeping fresh", (*refreshing.VERBS, *running.VERBS, *safeguards.VERBS)),
+    ("Keeping fresh", (*refreshing.VERBS, *running.VERBS, *serving.VERBS, *safeguards.VERBS)),
     ("Looking", (*looking.VERBS, *sql.VERBS)),
     ("Project", project.VERBS),
 )
 """Every verb, in the order the help shows them."""
 
-SWITCHES = {"--json": "--json", "--quiet": "--quiet", "-q": "--quiet"}
+SWITCHES = {"--json": "--json", "--quiet": "--quiet", "-q": "--quiet", "--no-serve": "--no-serve"}
 PROJECT = ("-p", "--project")
 GLOBAL_OPTIONS = ("--json", "--quiet", "--project")
 
@@ -142,9 +143,12 @@ def hoist(args: list[str]) -> list[str]:
 )
 @click.option("--json", is_flag=True, help="Print the result as one JSON document on stdout, errors as JSON on stderr.")
 @click.option("--quiet", "-q", is_flag=True, help="No progress and no confirmations.")
+@click.option(
+    "--no-serve", is_flag=True, help="Neither use nor start a server (headrace serve); $HEADRACE_NO_SERVE does so, too."
+)
 @click.version_option(__version__, message="headrace %(version)s")
 @click.pass_context
-def app(context: click.Context, folder: Path | None, json: bool, quiet: bool) -> None:
+def app(context: click.Context, folder: Path | None, json: bool, quiet: bool, no_serve: bool) -> None:
     """Keep SQL-defined tables fresh on Apache Spark, at the cost of the change, not the data.
 
     \b
@@ -160,7 +164,7 @@ def app(context: click.Context, folder: Path | None, json: bool, quiet: bool) ->
     The options below may stand before or after the verb. Exit status: 0 done, 1 failed, 2 wrong usage,
     130 interrupted. `headrace VERB --help` shows examples.
     """
-    context.obj = Invocation(folder, json, quiet)
+    context.obj = Invocation(folder, json, quiet, no_serve)
 
 
 for _, _verbs in SECTIONS:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from headrace.cli.console import stderr
 from headrace.cli.invocation import Invocation
 from headrace.cli.render import format as fmt
+from headrace.cli.surroundings import caller
 from headrace.errors import HeadraceError
 from headrace.events import (
     Event,
@@ -261,7 +262,15 @@ def _live(console: Console, events: Events, title: str) -> Iterator[None]:
 
     board = Board()
     display = Display(board, title)
-    with Live(display, console=console, refresh_per_second=10, transient=True) as live:
+    own = caller() is None  # what a server's other commands say must not be caught
+    with Live(
+        display,
+        console=console,
+        refresh_per_second=10,
+        transient=True,
+        redirect_stdout=own,
+        redirect_stderr=own,
+    ) as live:
 
         def tell(event: Event) -> None:
             if (line := event.message if isinstance(event, Notice) else news(event)) is not None:

@@ -55,7 +55,7 @@ SECTIONS = (
     Section(WRONG_INPUT, "Deployments", deployments.CODES),
     Section(WRONG_INPUT, "Projects", projects.CODES),
     Section("Not served: `Unsupported`", "", unsupported.CODES),
-    Section(SURROUNDINGS, "Java, jars, Spark", spark.CODES),
+    Section(SURROUNDINGS, "Java, jars, Spark, the project's server", spark.CODES),
     Section(SURROUNDINGS, "The catalog database", catalog.CODES),
     Section(SURROUNDINGS, "Database sources' servers", servers.CODES),
     Section(SURROUNDINGS, "Sinks' servers", sinks.SERVERS),

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from headrace.errors import EnvironmentFault, HeadraceError, InternalError, Place, Unsupported, UserError, place_at
+from headrace.spark.interrupts import await_interrupt
 from headrace.spark.python_errors import python_failure
 
 
@@ -259,6 +260,7 @@ def translated(sql: str | None = None) -> Iterator[None]:
     except HeadraceError:
         raise
     except Exception as error:  # Py4J, gRPC and PySpark share no base class
+        await_interrupt()
         raise translate(error, sql) from error
 
 

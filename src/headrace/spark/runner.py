@@ -20,6 +20,7 @@ from headrace.semantics import ANSI, CASE_SENSITIVE, TIME_ZONE, Semantics
 from headrace.spark.checkpoints import counted, free
 from headrace.spark.errors import translated
 from headrace.spark.iceberg_deletion import forget, purge
+from headrace.spark.interrupts import interrupt_session
 from headrace.spark.local_relation import PARTITIONS, literal_rows, planned_rows
 from headrace.spark.python_functions import register
 
@@ -425,6 +426,11 @@ class SparkRunner:
         for of, group in list(self._shared.running.values()):
             if of == label:
                 self.cancel(group)
+
+    def interrupt_all(self) -> None:
+        """Stop what runs in this runner's sessions, and nothing of others; never fails."""
+        for session in dict.fromkeys((self.session, *(child.session for child in self._shared.children.values()))):
+            interrupt_session(session)
 
     def cancel(self, group: JobGroup) -> None:
         """Stop a group's running jobs; their thread receives `CANCELLED`."""

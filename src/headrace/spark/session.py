@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,10 +20,11 @@ from headrace.extras import CONNECT_PACKAGES, require
 from headrace.names import LAKE, STAGING
 from headrace.spark.class_archive import java_options
 from headrace.spark.errors import translated
+from headrace.spark.interrupts import settle_sigint
 from headrace.spark.jars import ensure
 from headrace.spark.java import find_java
-from headrace.spark.reachable import refuse_unreachable
-from headrace.spark.task_slots import available_cores, with_spare_slots
+from headrace.spark.starting.reachable import refuse_unreachable
+from headrace.spark.starting.task_slots import available_cores, with_spare_slots
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -193,14 +195,67 @@ def open_session(settings: Settings, events: Events | None = None) -> SparkSessi
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # or Spark looks for the host's address, and warns
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # or Python functions run in whatever python3 is
     _silence_pyspark()
+    former = signal.getsignal(signal.SIGINT)
     with translated(), uninterrupted():
         master, slots = with_spare_slots(settings.spark_master)
         builder = SparkSession.builder.master(master)
         for key, value in {**slots, **session_options(settings, jars)}.items():
             builder = builder.config(key, value)
         session = builder.getOrCreate()
+        settle_sigint(former, session.sparkContext.cancelAllJobs)
     check_session(session, settings)
     return session
+
+
+def sibling_session(session: SparkSession, settings: Settings) -> SparkSession:
+    """Return a new session of the same application, with the project's settings only."""
+    with translated():
+        if settings.spark_remote:
+            return _connect(settings, settings.spark_remote, own=True)
+        return session.newSession()
+
+
+def is_alive(session: SparkSession) -> bool:
+    """Return whether a session can still be used; its JVM may be gone, or its context stopped."""
+    try:
+        java: Any = getattr(session, "_jsparkSession", None)
+        if java is None:
+            return not getattr(session, "is_stopped", False)
+        return not java.sparkContext().isStopped()
+    except Exception:  # Py4J's or Python's own, by how the JVM died
+        return False
+
+
+def state_of(session: SparkSession, functions: Collection[str] = ()) -> str:
+    """Return a text that changes when somebody sets something in a classic session.
+
+    Options, current catalog and namespace, temporary views that are not Headrace's, temporary functions, variables.
+
+    Args:
+        session: The session.
+        functions: Names of temporary functions that are not looked at: the project's.
+    """
+    java: Any = getattr(session, "_jsparkSession", None)
+    if java is None:
+        return f"{session.catalog.currentCatalog()}.{session.catalog.currentDatabase()}"
+    state = java.sessionState()
+    manager, names = state.catalogManager(), state.catalog()
+    views = _names_in(names.listLocalTempViews("*"))
+    parts = (
+        "\n".join(sorted(str(state.conf().settings()).split(", "))),
+        str(manager.currentCatalog().name()),
+        str(names.getCurrentDatabase()),
+        ".".join(manager.currentNamespace()),
+        " ".join(view for view in views if not view.startswith("__hr")),
+        " ".join(name for name in _names_in(names.listTemporaryFunctions()) if name not in functions),
+        str(manager.tempVariableManager().isEmpty()),
+    )
+    return "\n".join(parts)
+
+
+def _names_in(found: Any) -> list[str]:
+    """Return the names in a Scala sequence of identifiers."""
+    return sorted(set(re.findall(r"[^`,() ]+", str(found.mkString(" ")))))
 
 
 @contextmanager
@@ -235,14 +290,15 @@ def _silence_pyspark() -> None:
         PySparkLogger.getLogger(name).disabled = True
 
 
-def _connect(settings: Settings, address: str) -> SparkSession:
+def _connect(settings: Settings, address: str, *, own: bool = False) -> SparkSession:
     for package in CONNECT_PACKAGES:
         require(package, "Spark Connect", "connect")
     from pyspark.sql import SparkSession
 
     _silence_pyspark()
     with translated():
-        session = SparkSession.builder.remote(address).getOrCreate()
+        builder = SparkSession.builder.remote(address)
+        session = builder.create() if own else builder.getOrCreate()
         for key, value in {**catalog_options(settings), **settings.spark_options}.items():
             session.conf.set(key, value)
     return session

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.spark.task_slots import available_cores, with_spare_slots
+from headrace.spark.starting.task_slots import available_cores, with_spare_slots
 
 
 def test_all_cores_get_slots_to_spare_and_as_many_tasks_as_before():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import sys
 from pathlib import Path
 
 import click
@@ -12,7 +11,9 @@ from headrace.cli.console import show
 from headrace.cli.invocation import Invocation, pass_invocation
 from headrace.cli.progress import spinning
 from headrace.cli.render import tables as render
+from headrace.cli.surroundings import stdout
 from headrace.cli.verbs import options
+from headrace.cli.verbs.serving import tell_server
 
 
 @click.command()
@@ -31,6 +32,7 @@ def status(asked: Invocation, names: tuple[str, ...]) -> None:
     with asked.open() as hr:
         infos = hr.status(names or None)
     show(asked, [info.as_dict() for info in infos], lambda: render.standing(infos, dt.datetime.now(dt.UTC)))
+    tell_server(asked)
 
 
 @click.command("show-create")
@@ -101,13 +103,13 @@ def graph(asked: Invocation, form: str, levels: bool) -> None:
         import json
 
         found = as_dict(dag, seconds=seconds if levels else None)
-        sys.stdout.write(json.dumps(found, indent=2, ensure_ascii=False) + "\n")
+        stdout().write(json.dumps(found, indent=2, ensure_ascii=False) + "\n")
         return
     if levels:
-        sys.stdout.write((as_levels(dag, seconds) or "There are no stream tables yet.") + "\n")
+        stdout().write((as_levels(dag, seconds) or "There are no stream tables yet.") + "\n")
         return
     drawn = {"mermaid": as_mermaid, "dot": as_dot}.get(form, as_text)(dag)
-    sys.stdout.write(drawn.rstrip("\n") + "\n" if drawn else "There are no stream tables yet.\n")
+    stdout().write(drawn.rstrip("\n") + "\n" if drawn else "There are no stream tables yet.\n")
 
 
 @click.command()

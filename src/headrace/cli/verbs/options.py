@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TypeVar
 
 import click
 
+from headrace.cli.surroundings import found_from_here, stdin
 from headrace.schedule.options import KEYS
 
 
@@ -106,7 +106,7 @@ def query_text(query: str | None, file: Path | None) -> str | None:
 def read_stdin() -> str:
     """Read stdin to its end."""
     try:
-        return sys.stdin.read().removeprefix(_MARK)
+        return stdin().read().removeprefix(_MARK)
     except UnicodeDecodeError as error:
         raise click.UsageError("What came on stdin is not UTF-8 text.") from error
 
@@ -114,7 +114,7 @@ def read_stdin() -> str:
 def read_text(file: Path) -> str:
     """Return the text of a file named on the command line."""
     try:
-        return file.read_text(encoding="utf-8").removeprefix(_MARK)
+        return found_from_here(file).read_text(encoding="utf-8").removeprefix(_MARK)
     except UnicodeDecodeError as error:
         raise click.UsageError(f"{file} is not UTF-8 text.") from error
     except OSError as error:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import click
@@ -18,7 +17,9 @@ from headrace.cli.failures import FAILED
 from headrace.cli.invocation import Invocation, pass_invocation
 from headrace.cli.progress import following
 from headrace.cli.render import running as render
+from headrace.cli.surroundings import stdout
 from headrace.cli.verbs import options
+from headrace.cli.verbs.serving import serving
 from headrace.events import Event, Events, StageFinished, StageStarted, fields_of, kind_of
 
 FOLLOW_SECONDS = 1.0
@@ -51,7 +52,7 @@ def _grace(_context: click.Context, _option: click.Parameter, seconds: float) ->
 def run(asked: Invocation, once: bool, dry_run: bool, max_concurrent: int | None, grace: float) -> None:
     """Keep stream tables fresh by their schedules until stopped.
 
-    Ctrl-C, SIGTERM and `headrace drain` stop it.
+    Ctrl-C, SIGTERM and `headrace drain` stop it. Meanwhile other commands of the project use its Spark (docs/serve.md).
 
     With --json each event is a line of JSON on stdout.
 
@@ -61,7 +62,8 @@ def run(asked: Invocation, once: bool, dry_run: bool, max_concurrent: int | None
       headrace run --once
       headrace run --dry-run
     """
-    with asked.open() as hr, _telling(asked, hr.events, dry_run):
+    alone = once or dry_run
+    with asked.open() as hr, nullcontext() if alone else serving(asked, hr), _telling(asked, hr.events, dry_run):
         summary = hr.run(once=once, dry_run=dry_run, max_concurrent=max_concurrent, grace=dt.timedelta(seconds=grace))
     if dry_run:
         show(asked, [p.as_dict() for p in summary.planned], lambda: render.planned(summary.planned))
@@ -92,8 +94,8 @@ def _telling(asked: Invocation, events: Events, dry_run: bool) -> Iterator[None]
 
 
 def _print_line(document: dict[str, Any]) -> None:
-    sys.stdout.write(json.dumps(document, ensure_ascii=False, default=str) + "\n")
-    sys.stdout.flush()
+    stdout().write(json.dumps(document, ensure_ascii=False, default=str) + "\n")
+    stdout().flush()
 
 
 def _act(asked: Invocation, names: tuple[str, ...], method: str, done: Callable[[str], str]) -> None:
@@ -184,8 +186,8 @@ def events(asked: Invocation, follow: bool, limit: int) -> None:
                 if asked.json:
                     _print_line(event.as_dict())
                 else:
-                    sys.stdout.write(render.event_line(event) + "\n")
-            sys.stdout.flush()
+                    stdout().write(render.event_line(event) + "\n")
+            stdout().flush()
             if not follow:
                 return
             time.sleep(FOLLOW_SECONDS)

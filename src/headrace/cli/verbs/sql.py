@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ from headrace.cli.console import show, write
 from headrace.cli.invocation import Invocation, pass_invocation
 from headrace.cli.progress import following
 from headrace.cli.render import answers
+from headrace.cli.surroundings import caller, stdin
 from headrace.cli.verbs.options import read_stdin, read_text
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def sql(asked: Invocation, statement: str | None, files: tuple[Path, ...], limit
         raise click.UsageError("Give statements as an argument or with --file, not both.")
     if statement is not None or files:
         scripts = [statement] if statement is not None else [read_text(file) for file in files]
-    elif sys.stdin.isatty():
+    elif stdin().isatty():
         _prompt(asked, limit)
         return
     else:
@@ -82,6 +82,10 @@ def run_script(hr: Headrace, script: str, asked: Invocation, limit: int) -> list
 
 
 def _prompt(asked: Invocation, limit: int) -> None:
+    if caller() is not None:
+        from headrace.serve.commands import RunElsewhere
+
+        raise RunElsewhere
     from headrace.cli.prompt import Prompt
 
     with asked.open() as hr:

@@ -99,4 +99,18 @@ CODES = (
         remedy="If it comes again, report it.",
         retry="yes",
     ),
+    ErrorCode(
+        "SERVER_LOST",
+        message="The project's server ended before it had answered.",
+        cause="It was killed, or ran out of memory, in the middle of a command.",
+        remedy="Run it again; what was published is whole. `.headrace/serve/serve.log` may say why it ended.",
+        retry="yes",
+    ),
+    ErrorCode(
+        "SERVER_UNAVAILABLE",
+        message="`headrace serve` cannot make its folder or socket.",
+        cause="The project folder cannot be written, or belongs to another user.",
+        remedy="Make it writable. Commands run without a server, too.",
+        retry="no",
+    ),
 )

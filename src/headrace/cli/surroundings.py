@@ -1,0 +1,89 @@
+"""What surrounds a command: streams, terminal, working folder, variables, open project.
+
+They are this process's own, or, where a server runs commands of several callers at once, those of the caller: hence in
+a context variable, and never in `sys`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from headrace.api.facade import Headrace
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Whoever called a command that a server runs.
+
+    Args:
+        stdin: Its input.
+        stdout: Where results go.
+        stderr: Where everything else goes.
+        folder: Its working folder.
+        environment: Its variables.
+        width: Columns of its terminal; None without one.
+        height: Lines of it.
+        root: The project folder.
+        open: Returns the project that the server keeps open.
+    """
+
+    stdin: IO[str]
+    stdout: IO[str]
+    stderr: IO[str]
+    folder: Path
+    environment: Mapping[str, str]
+    width: int | None
+    height: int | None
+    root: Path
+    open: Callable[[], Headrace]
+
+
+_CALLER: ContextVar[Caller | None] = ContextVar("caller", default=None)
+
+
+@contextmanager
+def called_by(caller: Caller) -> Iterator[None]:
+    """Run the block for a caller."""
+    token = _CALLER.set(caller)
+    try:
+        yield
+    finally:
+        _CALLER.reset(token)
+
+
+def caller() -> Caller | None:
+    """Return who called the command, if a server runs it."""
+    return _CALLER.get()
+
+
+def stdin() -> IO[str]:
+    """Return the command's input."""
+    return sys.stdin if (of := _CALLER.get()) is None else of.stdin
+
+
+def stdout() -> IO[str]:
+    """Return the stream of the command's results."""
+    return sys.stdout if (of := _CALLER.get()) is None else of.stdout
+
+
+def stderr() -> IO[str]:
+    """Return the stream of everything else that the command says."""
+    return sys.stderr if (of := _CALLER.get()) is None else of.stderr
+
+
+def environment() -> Mapping[str, str]:
+    """Return the variables of whoever called the command."""
+    return os.environ if (of := _CALLER.get()) is None else of.environment
+
+
+def found_from_here(file: Path) -> Path:
+    """Return a path given on the command line, so that this process finds it."""
+    return file if (of := _CALLER.get()) is None else of.folder / file.expanduser()

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from headrace.addresses import Address, parse_address
 from headrace.errors import UserError
 from headrace.schedule import parse_schedule
 from headrace.schedule.durations import parse_duration
@@ -145,6 +146,7 @@ class Settings:
         sinks: Sinks that are declared, by name.
         serve_auto: Whether the first command that needs Spark starts a server in the background.
         serve_idle_minutes: After so many minutes without work such a server ends.
+        serve_metrics: Where `headrace run` answers Prometheus; None for nowhere.
         disabled_passes: Passes of the optimiser that are switched off, for tests and support.
     """
 
@@ -176,6 +178,7 @@ class Settings:
     sinks: Mapping[str, DeclaredSink] = field(default_factory=dict)
     serve_auto: bool = True
     serve_idle_minutes: float = 15.0
+    serve_metrics: Address | None = None
     disabled_passes: tuple[str, ...] = ()
 
     @property
@@ -225,24 +228,30 @@ def load(root: Path | str, environ: Mapping[str, str] | None = None) -> Settings
     settings = replace(settings, sources={name: _declared(file, name, of) for name, of in sources.items()})
     settings = replace(settings, sinks={name: _declared_sink(file, name, of) for name, of in sinks.items()})
     slots, limit = _deploy(file, deploy)
-    auto, idle = _serve(file, serve)
-    settings = replace(settings, serve_auto=auto, serve_idle_minutes=idle)
+    auto, idle, metrics = _serve(file, serve)
+    settings = replace(settings, serve_auto=auto, serve_idle_minutes=idle, serve_metrics=metrics)
     settings = replace(settings, disabled_passes=_disabled(file, optimizer), deploy_slots=slots, layout_limit=limit)
     return _with_scheduling(file, settings, values, pools)
 
 
-def _serve(file: Path, section: Mapping[str, object]) -> tuple[bool, float]:
-    """Return what the section `[serve]` says: `auto` and `idle_minutes`."""
-    auto, idle = section.get("auto", True), section.get("idle_minutes", 15.0)
+def _serve(file: Path, section: Mapping[str, object]) -> tuple[bool, float, Address | None]:
+    """Return what the section `[serve]` says: `auto`, `idle_minutes` and `metrics`."""
+    auto, idle, metrics = section.get("auto", True), section.get("idle_minutes", 15.0), section.get("metrics", "")
     right = isinstance(idle, (int, float)) and not isinstance(idle, bool) and 0 < idle <= MOST_IDLE_MINUTES
-    if set(section) - {"auto", "idle_minutes"} or not isinstance(auto, bool) or not right:
+    known = isinstance(auto, bool) and isinstance(metrics, str)
+    if set(section) - {"auto", "idle_minutes", "metrics"} or not known or not right:
         raise UserError(
             "CONFIG_INVALID",
             f"{file} has something in [serve] that is not understood.",
-            hint="It may have auto: whether the first command that needs Spark starts a server, true or false; and "
-            f"idle_minutes: after how many minutes without work it ends, up to {MOST_IDLE_MINUTES}.",
+            hint="It may have auto: whether the first command that needs Spark starts a server, true or false; "
+            f"idle_minutes: after how many minutes without work it ends, up to {MOST_IDLE_MINUTES}; and metrics: where "
+            'headrace run answers Prometheus, such as "127.0.0.1:9464".',
         )
-    return auto, float(str(idle))
+    return (
+        auto is True,
+        float(str(idle)),
+        parse_address(str(metrics), f"metrics of [serve] in {file}") if metrics else None,
+    )
 
 
 def _deploy(file: Path, section: Mapping[str, object]) -> tuple[int, int | None]:

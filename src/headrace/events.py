@@ -289,6 +289,21 @@ class SchedulerStopped(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class SchedulerLoad(Event):
+    """How busy a scheduler of this process is; told when that changes, and kept by nobody.
+
+    `slots` and `quotas` (by pool) are what it may run now, `running` and `pools` what it runs, `queued` the tables that
+    wait for a slot or for each other.
+    """
+
+    slots: int
+    running: int
+    queued: int
+    quotas: Mapping[str, int]
+    pools: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
 class Notice(Event):
     """A message for the person at the terminal, such as a migration or a recovery."""
 

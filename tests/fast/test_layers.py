@@ -38,6 +38,7 @@ LAYERS: tuple[tuple[str, frozenset[str]], ...] = (
         "ground",
         frozenset(
             {
+                "addresses",
                 "errors",
                 "error_codes",
                 "names",
@@ -110,6 +111,7 @@ LIBRARIES: Mapping[str, frozenset[str]] = {
     "cronsim": frozenset({"schedule"}),
     "starlette": frozenset({"serve"}),
     "uvicorn": frozenset({"serve"}),
+    "prometheus_client": frozenset({"observability"}),
 }
 """Who may import what from outside; a library that is in no list fails a test."""
 

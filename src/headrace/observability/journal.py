@@ -11,12 +11,22 @@ from typing import Any, Self
 from headrace.catalog import Catalog
 from headrace.clock import Clock
 from headrace.errors import HeadraceError
-from headrace.events import DECISIONS, Event, Events, RefreshStarted, StageFinished, StageStarted, fields_of, kind_of
+from headrace.events import (
+    DECISIONS,
+    Event,
+    Events,
+    RefreshStarted,
+    SchedulerLoad,
+    StageFinished,
+    StageStarted,
+    fields_of,
+    kind_of,
+)
 
 KEPT = dt.timedelta(days=7)
 """Events older than that are forgotten when schedules start."""
 
-PASSING = (RefreshStarted, StageStarted, StageFinished)
+PASSING = (RefreshStarted, StageStarted, StageFinished, SchedulerLoad)
 """Of interest only while they happen."""
 
 

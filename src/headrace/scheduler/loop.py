@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from headrace.catalog import Catalog, SchedulerRecord
 from headrace.clock import Clock, SystemClock
 from headrace.errors import EnvironmentFault, HeadraceError
-from headrace.events import Events, LagExceeded, Notice, SchedulerStarted, SchedulerStopped, Waiting
+from headrace.events import Events, LagExceeded, Notice, SchedulerLoad, SchedulerStarted, SchedulerStopped, Waiting
 from headrace.graph.dag import Dag
 from headrace.names import LAKE, TableName
 from headrace.observability.journal import Journal
@@ -133,6 +133,7 @@ class Scheduler:
         self._beaten = self._look_after = 0.0
         self._settled = False
         self._nudged = False
+        self._load: SchedulerLoad | None = None
         self._refreshed = self._failed = 0
         self._over = threading.Event()
         self.spark = LostSpark(events, worker.restart)
@@ -206,6 +207,7 @@ class Scheduler:
                 self._beside(once)
             for task in () if self.spark.away or self._outage.lasts else self._dispatch.start(self._occupied()):
                 self._begin(pool, task)
+            self._tell_load()
             if self._dispatch.idle and (once or stopping.is_set()):
                 if once and not stopping.is_set() and self.catalog.has_unattended():
                     self._deployments.step()  # by what was refreshed just now
@@ -341,6 +343,14 @@ class Scheduler:
                 if name not in self._late:
                     self.events.emit(LagExceeded(str(name), round(lag, 1), target))
         self._late = late
+
+    def _tell_load(self) -> None:
+        dispatch = self._dispatch
+        running, pools = dispatch.busy
+        load = SchedulerLoad(dispatch.slots, running, dispatch.waiting, dict(dispatch.quotas), pools)
+        if load != self._load:
+            self._load = load
+            self.events.emit(load)
 
     # ---- units
 

@@ -74,6 +74,8 @@ def description() -> dict[str, Any]:
         "post": _operation("End, after the running commands or at once.", body={"now": {"type": "boolean"}})
     }
     paths["/v1/commands"] = {"post": _operation("Run a command.", body=_COMMAND, answers=_COMMAND_ANSWERS)}
+    for path, (summary, kind) in _MONITORING.items():
+        paths[path] = {"get": _operation(summary, answers={"200": {"description": "Well.", "content": {kind: {}}}})}
     number = [{"name": "id", "in": "path", "required": True, "schema": {"type": "string"}}]
     missing = {"404": {"description": "There is no such command."}}
     paths["/v1/commands/{id}/cancel"] = {
@@ -107,6 +109,13 @@ _COMMAND_ANSWERS: dict[str, Any] = {
     "200": {"description": _EVENTS, "content": {"text/event-stream": {"schema": {"type": "string"}}}},
     "409": {"description": "Versions, settings or variables are not the caller's; `ending`: the server ends for that."},
     "421": {"description": "This is the server of another project."},
+}
+
+
+_MONITORING = {
+    "/metrics": ("Metrics in Prometheus' text format.", "text/plain"),
+    "/healthz": ("Whether this process answers.", "application/json"),
+    "/readyz": ("Whether the project, or each `table`, is ready; 503 where not.", "application/json"),
 }
 
 

@@ -20,6 +20,7 @@ from headrace.serve.commands import Execute
 from headrace.serve.freshness import Freshness
 from headrace.serve.listening import OneServer, OwnUserOnly
 from headrace.serve.log import bound
+from headrace.serve.monitoring.project_monitor import ProjectMonitor
 from headrace.serve.routes import application
 from headrace.serve.server import ServerState
 from headrace.serve.warm_projects import SharedSpark, WarmProjects
@@ -86,7 +87,11 @@ def serve(
 
 @contextmanager
 def serving_beside(
-    settings: Settings, execute: Execute, environment: Mapping[str, str], running: Callable[[], SparkSession]
+    settings: Settings,
+    execute: Execute,
+    environment: Mapping[str, str],
+    running: Callable[[], SparkSession],
+    monitor: ProjectMonitor,
 ) -> Iterator[bool]:
     """Serve while the block runs, from threads of this process; yields whether it does.
 
@@ -97,6 +102,7 @@ def serving_beside(
         execute: Runs a command's words.
         environment: The variables of this process, as they were at first.
         running: Returns this process's Spark session.
+        monitor: Looks at the project, and hears what happens in this process.
     """
     one = OneServer(settings.root)
     try:
@@ -110,7 +116,7 @@ def serving_beside(
         return
     projects = WarmProjects(settings, SharedSpark(settings, running))
     freshness = Freshness(settings.root, environment)
-    state = ServerState(settings.root, projects, execute, freshness, kind="run", idle_seconds=None)
+    state = ServerState(settings.root, projects, execute, freshness, kind="run", idle_seconds=None, monitor=monitor)
     state.leave = one.leave
     one.announce(kind="run")
     thread = threading.Thread(

@@ -15,6 +15,7 @@ from starlette.types import Receive, Scope, Send
 
 from headrace.serve.caller.wire import encoded
 from headrace.serve.commands import RunningCommand
+from headrace.serve.monitoring.monitoring_routes import monitoring_routes
 from headrace.serve.openapi import RESOURCES, Resource, description
 from headrace.serve.server import ServerState
 
@@ -36,6 +37,7 @@ def application(state: ServerState) -> Starlette:
             Route("/v1/commands", _Commands(state), methods=["POST"]),
             Route("/v1/commands/{id}/cancel", answers.cancel, methods=["POST"]),
             Route("/v1/commands/{id}/stdin", answers.stdin, methods=["POST"]),
+            *monitoring_routes(state.monitor, owner=state.kind == "run"),
             *(Route(f"/v1/{resource.path}", answers.resource(resource)) for resource in RESOURCES),
         ]
     )

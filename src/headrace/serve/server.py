@@ -17,6 +17,7 @@ from headrace.serve.caller.address import root_identity
 from headrace.serve.caller.words import VALUED
 from headrace.serve.commands import CommandCall, Execute, RunningCommand
 from headrace.serve.freshness import Freshness
+from headrace.serve.monitoring.project_monitor import ProjectMonitor
 from headrace.serve.warm_projects import WarmProjects
 
 ENDING_SECONDS = 30.0
@@ -33,6 +34,7 @@ class ServerState:
         freshness: What it was started with.
         kind: `background`, `foreground`, or `run` where it is part of `headrace run`.
         idle_seconds: How long it stays without work; None for ever.
+        monitor: Looks at the project for whoever watches it; None: one is made when somebody does.
 
     Attributes:
         ending: Set when it takes no more commands.
@@ -48,6 +50,7 @@ class ServerState:
         *,
         kind: str,
         idle_seconds: float | None,
+        monitor: ProjectMonitor | None = None,
     ) -> None:
         self.root = root
         self.projects = projects
@@ -57,6 +60,7 @@ class ServerState:
         self._execute = execute
         self._freshness = freshness
         self._idle_seconds = idle_seconds
+        self._monitor = monitor
         self._started = dt.datetime.now(dt.UTC)
         self._last = time.monotonic()
         self._commands: dict[str, RunningCommand] = {}
@@ -78,6 +82,13 @@ class ServerState:
             "commands": done,
             "ends_when_idle_for": self._idle_seconds,
         }
+
+    def monitor(self) -> ProjectMonitor:
+        """Return what looks at the project for whoever watches it."""
+        with self._lock:
+            if self._monitor is None:
+                self._monitor = ProjectMonitor(self.projects.settings)
+            return self._monitor
 
     def is_other_project(self, asked: Mapping[str, Any]) -> bool:
         """Return whether a caller means another project, as in a copy of the folder."""

@@ -18,7 +18,16 @@ from headrace.api.schedules.run_schedules import EngineWorker
 from headrace.catalog import HistoryEntry, Outcome, RanAs, resource_of
 from headrace.catalog.coordination import scheduler_rows
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
-from headrace.events import Events, LagExceeded, Notice, RetryPlanned, SchedulerStopped, Suspended, Waiting
+from headrace.events import (
+    Events,
+    LagExceeded,
+    Notice,
+    RetryPlanned,
+    SchedulerLoad,
+    SchedulerStopped,
+    Suspended,
+    Waiting,
+)
 from headrace.refresh import held_leases
 from headrace.refresh.groups.grouping import Defaults, grouping
 from headrace.refresh.held_leases import holding_leases, owner_is_dead
@@ -68,6 +77,20 @@ def test_everything_that_is_due_is_refreshed_in_order(lake_, catalog):
     assert once(catalog, worker, ahead=-30).refreshed == 0  # within the pause that ON CHANGE keeps
     assert once(catalog, worker, ahead=5).refreshed == 3
     assert roots(lake_, catalog) == {"b": {"a": {1}}, "c": {"a": {1}}, "x": {"a": {1}}}
+
+
+def test_it_tells_how_busy_it_is(lake_, catalog):
+    lake_.base("s.a")
+    define(catalog, "b: a; c: a; d: c", b={"pool": "small"})
+    events, told = Events(), []
+    events.subscribe(lambda event: told.append(event) if isinstance(event, SchedulerLoad) else None)
+    worker = PublishingWorker(lake_, catalog, lambda _: 0.05)
+    once(catalog, worker, events, slots=2, quotas={"small": 1})
+    assert max(load.running for load in told) == 2
+    assert (max(load.queued for load in told), told[-1].queued, told[-1].running) == (1, 0, 0)
+    assert {load.pools.get("small", 0) for load in told} == {0, 1}
+    assert (told[-1].slots, told[-1].quotas) == (2, {"small": 1})
+    assert not [event for event in catalog.events() if event.kind == "scheduler_load"], "nobody keeps it"
 
 
 def test_what_has_no_schedule_of_its_own_is_pulled_along(lake_, catalog):

@@ -37,6 +37,17 @@ def read(
     return tuple(_entry(row) for row in connection.execute(query, given).mappings())
 
 
+def after(connection: Connection, id_: int, limit: int) -> tuple[HistoryEntry, ...]:
+    """Return entries that were written after one, oldest first."""
+    query = sa.select(t.history).where(t.history.c.id > id_).order_by(t.history.c.id).limit(limit)
+    return tuple(_entry(row) for row in connection.execute(query).mappings())
+
+
+def newest_id(connection: Connection) -> int:
+    """Return the id of the newest entry; 0 when there is none."""
+    return connection.execute(sa.select(sa.func.max(t.history.c.id))).scalar() or 0
+
+
 @cache
 def _newest_first(*, one: bool, limited: bool, succeeded: bool, renamed: bool) -> sa.Select[Any]:
     query = sa.select(t.history).order_by(t.history.c.id.desc())

@@ -249,6 +249,14 @@ class Reader:
         """
         return history.read(self._connection, name, limit, succeeded=succeeded)
 
+    def history_after(self, entry: int, limit: int) -> tuple[HistoryEntry, ...]:
+        """Return refreshes that were recorded after an entry (by id), oldest first."""
+        return history.after(self._connection, entry, limit)
+
+    def newest_entry(self) -> int:
+        """Return the id of the newest entry of the history; 0 when there is none."""
+        return history.newest_id(self._connection)
+
     def past_frontiers(self, name: TableName) -> tuple[tuple[int, Frontier], ...]:
         """Return version and frontier after each refresh of a stream table, oldest first.
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from headrace.addresses import parse_address
 from headrace.cli.console import confirm, show
 from headrace.cli.failures import FAILED
 from headrace.cli.invocation import Invocation, pass_invocation
@@ -19,8 +20,8 @@ from headrace.cli.progress import following
 from headrace.cli.render import running as render
 from headrace.cli.surroundings import stdout
 from headrace.cli.verbs import options
-from headrace.cli.verbs.serving import serving
-from headrace.events import Event, Events, StageFinished, StageStarted, fields_of, kind_of
+from headrace.cli.verbs.serving import watched
+from headrace.events import Event, Events, SchedulerLoad, StageFinished, StageStarted, fields_of, kind_of
 
 FOLLOW_SECONDS = 1.0
 """Time between two looks for events; one small query each."""
@@ -48,8 +49,15 @@ def _grace(_context: click.Context, _option: click.Parameter, seconds: float) ->
     metavar="SECONDS",
     help="What runs at SIGTERM is given that long, then it is cancelled.",
 )
+@click.option(
+    "--metrics",
+    metavar="HOST:PORT",
+    help="Answer Prometheus there, at /metrics, and orchestrators at /healthz and /readyz; a port alone is loopback.",
+)
 @pass_invocation
-def run(asked: Invocation, once: bool, dry_run: bool, max_concurrent: int | None, grace: float) -> None:
+def run(
+    asked: Invocation, once: bool, dry_run: bool, max_concurrent: int | None, grace: float, metrics: str | None
+) -> None:
     """Keep stream tables fresh by their schedules until stopped.
 
     Ctrl-C, SIGTERM and `headrace drain` stop it. Meanwhile other commands of the project use its Spark (docs/serve.md).
@@ -61,9 +69,17 @@ def run(asked: Invocation, once: bool, dry_run: bool, max_concurrent: int | None
       headrace run
       headrace run --once
       headrace run --dry-run
+      headrace run --metrics 127.0.0.1:9464
     """
     alone = once or dry_run
-    with asked.open() as hr, nullcontext() if alone else serving(asked, hr), _telling(asked, hr.events, dry_run):
+    if alone and metrics:
+        raise click.UsageError("--metrics goes with a run that stays.")
+    wanted = parse_address(metrics, "--metrics") if metrics else None
+    with (
+        asked.open() as hr,
+        nullcontext() if alone else watched(asked, hr, wanted or hr.settings.serve_metrics),
+        _telling(asked, hr.events, dry_run),
+    ):
         summary = hr.run(once=once, dry_run=dry_run, max_concurrent=max_concurrent, grace=dt.timedelta(seconds=grace))
     if dry_run:
         show(asked, [p.as_dict() for p in summary.planned], lambda: render.planned(summary.planned))
@@ -80,7 +96,7 @@ def _telling(asked: Invocation, events: Events, dry_run: bool) -> Iterator[None]
     lock = threading.Lock()
 
     def tell(event: Event) -> None:
-        if isinstance(event, (StageStarted, StageFinished)):
+        if isinstance(event, (StageStarted, StageFinished, SchedulerLoad)):
             return
         now = dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds")
         with lock:  # lines of two threads must not run into each other

@@ -16,7 +16,9 @@ from headrace.cli.surroundings import stderr
 from headrace.serve.caller.start_server import BACKGROUND, TAKEN
 
 if TYPE_CHECKING:
+    from headrace.addresses import Address
     from headrace.api.facade import Headrace
+    from headrace.serve.monitoring.project_monitor import ProjectMonitor
 
 
 @click.command()
@@ -69,12 +71,13 @@ def _serve(asked: Invocation, *, background: bool) -> None:
 
 
 @contextmanager
-def serving(asked: Invocation, hr: Headrace) -> Iterator[None]:
+def serving(asked: Invocation, hr: Headrace, monitor: ProjectMonitor) -> Iterator[None]:
     """Run commands of others with this process's Spark while the block runs.
 
     Args:
         asked: The global options.
         hr: The open project.
+        monitor: Looks at it for whoever watches.
     """
     from headrace.serve.caller.words import Words
 
@@ -86,7 +89,42 @@ def serving(asked: Invocation, hr: Headrace) -> Iterator[None]:
     from headrace.serve.process import serving_beside
 
     execute = executor(click.get_current_context().find_root().command)
-    with serving_beside(hr.settings, execute, environment, lambda: hr.spark):
+    with serving_beside(hr.settings, execute, environment, lambda: hr.spark, monitor):
+        yield
+
+
+@contextmanager
+def watched(asked: Invocation, hr: Headrace, metrics: Address | None) -> Iterator[None]:
+    """Serve commands, and metrics where they are wanted, while the block runs schedules.
+
+    Args:
+        asked: The global options.
+        hr: The open project.
+        metrics: Where Prometheus is answered; None for nowhere.
+    """
+    from headrace.serve.monitoring.project_monitor import ProjectMonitor
+
+    monitor = ProjectMonitor(hr.settings)
+    unsubscribe = hr.events.subscribe(monitor.note)
+    try:
+        with serving(asked, hr, monitor), _metrics(asked, monitor, metrics):
+            yield
+    finally:
+        unsubscribe()
+        monitor.close()
+
+
+@contextmanager
+def _metrics(asked: Invocation, monitor: ProjectMonitor, address: Address | None) -> Iterator[None]:
+    if address is None:
+        yield
+        return
+    from headrace.serve.monitoring.metrics_server import serving_metrics
+
+    with serving_metrics(monitor, address) as listening:
+        if not asked.quiet:
+            stderr().write(f"Metrics: http://{listening}/metrics\n")
+            stderr().flush()
         yield
 
 

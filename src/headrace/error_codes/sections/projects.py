@@ -30,6 +30,13 @@ CODES = (
         retry="no",
     ),
     ErrorCode(
+        "ADDRESS_INVALID",
+        message="An address to listen at cannot be read.",
+        cause="It is no `HOST:PORT`, or the port is above 65535.",
+        remedy="Write `127.0.0.1:9464`, `[::1]:9464`, or a port alone.",
+        retry="no",
+    ),
+    ErrorCode(
         "PROJECT_MOVED",
         message="The project's folder was moved or renamed.",
         cause="Iceberg's metadata names files by their whole path, which no longer leads to them.",

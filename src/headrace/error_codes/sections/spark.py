@@ -107,6 +107,13 @@ CODES = (
         retry="yes",
     ),
     ErrorCode(
+        "ADDRESS_UNAVAILABLE",
+        message="Nothing can listen at an address.",
+        cause="Another process has the port, or this machine does not have the address.",
+        remedy="Name another port, or 0 for any that is free.",
+        retry="no",
+    ),
+    ErrorCode(
         "SERVER_UNAVAILABLE",
         message="`headrace serve` cannot make its folder or socket.",
         cause="The project folder cannot be written, or belongs to another user.",

@@ -143,6 +143,12 @@ class Dispatch(Generic[Unit]):
         return frozenset(self._running)
 
     @property
+    def waiting(self) -> int:
+        """Return how many tasks wait for a slot, or for others."""
+        of_units = (len(self._inside[unit]) if unit in self._inside else 1 for unit in self._waiting)
+        return sum(of_units) + sum(len(tuple(begun.left)) for begun in self._begun.values())
+
+    @property
     def busy(self) -> tuple[int, dict[str, int]]:
         """Return how many tasks run, over all and by pool.
 

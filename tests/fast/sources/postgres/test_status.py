@@ -16,11 +16,13 @@ from kit.house import House
 from kit.logical import LogicalServer
 from kit.mirrored import Follower
 from kit.waiting import until
+from prometheus_client.parser import text_string_to_metric_families
 from psycopg.pq import ExecStatus
 
 from headrace.cli.main import app
 from headrace.errors import EnvironmentFault
 from headrace.results.source_results import SourceHealth
+from headrace.serve.monitoring.project_monitor import ProjectMonitor
 from headrace.sources.postgres.health import backlog
 from headrace.sources.postgres.triggers.auto_capture import AutoCapture
 from headrace.sources.postgres.triggers.trigger_capture import TriggerCapture
@@ -204,3 +206,27 @@ def test_a_healthy_source_is_shown_whole(house: House, db: psycopg.Connection, t
         parts = ("Change tables", "1 rows wait", "at most") if capture == "trigger" else ("Read by", "Kept log")
         for part in (*parts, "Behind", "1 transactions", "On the way"):
             assert part in text
+
+
+def test_metrics_tell_what_the_server_keeps(house: House, db: psycopg.Connection, tmp_path: Path) -> None:
+    with followed(house, tmp_path, "wal"):
+        db.execute("INSERT INTO orders VALUES (2)")
+        monitor = ProjectMonitor(house.settings)
+
+        def scraped() -> dict[str, float]:
+            families = text_string_to_metric_families(monitor.metrics().decode())
+            return {s.name: s.value for f in families for s in f.samples if s.labels.get("source") == "shop"}
+
+        until(lambda: "headrace_source_lag_seconds" in scraped(), 30)
+        found, told = scraped(), status(house)
+        assert found["headrace_source_up"] == 1
+        assert 0 < found["headrace_source_lag_seconds"] <= (told.lag_seconds or 0)
+        assert 0 < found["headrace_source_lag_bytes"] <= told.lag_bytes
+        assert found["headrace_source_kept_bytes"] > 0
+        monitor.close()
+        house.reachable(False)
+        blind = ProjectMonitor(house.settings)
+        until(lambda: b'headrace_source_up{source="shop"} 0.0' in blind.metrics(), 30)
+        assert b"headrace_source_lag_seconds{" not in blind.metrics(), "what is not known is left out"
+        blind.close()
+        house.reachable(True)

@@ -158,6 +158,14 @@ def _numbered(dispute: Dispute) -> bool:
     return found
 
 
+def _without_effect(dispute: Dispute) -> bool:
+    """LIMIT without an order, and LIMIT 0."""
+    found = _drop(dispute.spark, "limits", lambda fact: not fact[2] or fact[1] == "0")
+    if found:
+        _drop(dispute.ours, "conditions", lambda fact: not fact)
+    return found
+
+
 def _whether_rows(dispute: Dispute) -> bool:
     if not dispute.asks("Exists"):
         return False
@@ -238,6 +246,7 @@ DIFFERENCES = (
     Difference("distinct keys", "The keys of partners, and the outer values that rows are looked for.", _distinct_keys),
     Difference("flags", "Whether a subquery has rows, or NULLs, is counted once for all rows.", _flags),
     Difference("first of each", "LIMIT for each outer row is row_number() at most n, in the same order.", _numbered),
+    Difference("without effect", "LIMIT leaves one row at most as it is; LIMIT 0 and OFFSET leave none.", _without_effect),
     Difference(
         "whether there are rows", "EXISTS is not decided by GROUP BY and LIMIT, which are left out.", _whether_rows
     ),

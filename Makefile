@@ -99,7 +99,7 @@ LOCK = uv pip compile --universal --generate-hashes --python-version 3.11 --no-e
 	--no-annotate --quiet --custom-compile-command "make lock"
 
 lock: ## Renew the lock files (needs uv; for maintainers)
-	$(LOCK) --upgrade pyproject.toml --extra demo --extra metrics --group pyproject.toml:dev -o requirements/dev.lock
+	$(LOCK) --upgrade pyproject.toml --extra demo --extra metrics --extra web --group pyproject.toml:dev -o requirements/dev.lock
 	$(LOCK) --upgrade --group pyproject.toml:build -c requirements/dev.lock -o requirements/build.lock
 	uv pip compile pyproject.toml --extra all --resolution lowest-direct --python-version 3.11 --no-emit-index-url \
 		--no-annotate --no-header --quiet -o requirements/lowest.txt # what lower bounds are tested with, now and then

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 NOTHING = "–"
 
 
@@ -19,6 +21,22 @@ def seconds(value: float | None) -> str:
     if value < 59.995:
         return f"{value:.2f} s"
     return f"{int(value + 0.5) // 60} min {int(value + 0.5) % 60:02d} s"
+
+
+def signed(inserted: int, deleted: int) -> str:
+    """Return rows that came and went: `+12 −3`."""
+    return f"+{inserted:,} −{deleted:,}"
+
+
+def ago(value: dt.datetime | None, now: dt.datetime) -> str:
+    """Return how long ago a moment was: `3 min ago`."""
+    if value is None:
+        return "never"
+    passed = max(0.0, (now - value).total_seconds())
+    for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if passed >= length:
+            return f"{passed / length:.0f} {unit} ago"
+    return f"{passed:.0f} s ago"
 
 
 def span(value: float) -> str:

@@ -17,8 +17,11 @@ from pathlib import Path
 
 import pytest
 from cli.conftest import CommandsHere
+from kit.pages import opened, page_server
 from kit.sparks import SHORT_LIVED
+from kit.waiting import until
 
+from headrace.config import load
 from headrace.project.new_project import init_project
 from headrace.serve.caller import address, wire
 
@@ -237,6 +240,26 @@ def test_progress_is_told_as_events(root: Path) -> None:
     assert events[-1][1] == {"status": 0}
     told = {data["event"] for name, data in events if name == "progress"}
     assert {"refresh_started", "refresh_finished"} <= told
+
+
+def test_the_page_refreshes_and_explains_by_the_server(root: Path) -> None:
+    hr(root, "sql", "INSERT INTO shop.orders VALUES (100, 7)")
+    with page_server(load(root), "--actions") as (url, _process):
+        browser = opened(url)
+        explained = browser.ask("/explain/shop.counts").page()
+        assert not explained.faults
+        assert "DIFFERENTIAL" in explained.text
+        forms = browser.ask("/tables/shop.counts").page().forms
+        refresh = next({k: v for k, v in form.items() if k} for form in forms if form.get("verb") == "refresh")
+        before = len(browser.ask("/runs").page().links)
+        assert browser.ask("/actions", refresh).status == 303
+        until(lambda: "refresh shop.counts done" in browser.ask("/").page().text)
+        assert len(browser.ask("/runs").page().links) > before
+        unknown = {**refresh, "name": "--help"}  # a name, whatever it looks like
+        assert browser.ask("/actions", unknown).status == 303
+        until(lambda: "refresh --help failed" in browser.ask("/").page().text)
+        assert not browser.ask("/").page().faults
+    assert "7" in hr(root, "sql", "SELECT region FROM shop.counts WHERE n = 1").stdout
 
 
 def test_another_setting_has_the_server_started_anew(root: Path) -> None:

@@ -20,6 +20,7 @@ DOOR = "headrace"
 
 LAYERS: tuple[tuple[str, frozenset[str]], ...] = (
     ("cli", frozenset({"cli", "__main__"})),
+    ("web", frozenset({"web"})),
     ("serve", frozenset({"serve"})),
     ("demo", frozenset({"demo"})),
     ("api", frozenset({DOOR, "api", "statements", "project"})),
@@ -109,8 +110,10 @@ LIBRARIES: Mapping[str, frozenset[str]] = {
     "pyiceberg": frozenset({"lake", "sources"}),
     "sqlglot": frozenset({"sql"}),
     "cronsim": frozenset({"schedule"}),
-    "starlette": frozenset({"serve"}),
-    "uvicorn": frozenset({"serve"}),
+    "starlette": frozenset({"serve", "web"}),
+    "uvicorn": frozenset({"serve", "web"}),
+    "jinja2": frozenset({"web"}),
+    "markupsafe": frozenset({"web"}),
     "prometheus_client": frozenset({"observability"}),
 }
 """Who may import what from outside; a library that is in no list fails a test."""

@@ -14,35 +14,8 @@ from headrace.cli.invocation import Invocation
 from headrace.cli.render import format as fmt
 from headrace.cli.surroundings import caller
 from headrace.errors import HeadraceError
-from headrace.events import (
-    Event,
-    Events,
-    FuseBlown,
-    FuseResolved,
-    GateClosed,
-    GateOpened,
-    LagExceeded,
-    Notice,
-    Paused,
-    Promoted,
-    PromotionRefused,
-    RefreshFailed,
-    RefreshFinished,
-    RefreshStarted,
-    Resumed,
-    RetryPlanned,
-    RolledBack,
-    SchedulerStarted,
-    SchedulerStopped,
-    SinkFailed,
-    SinkWritten,
-    SlotRunningOut,
-    StageStarted,
-    Suspended,
-    Waiting,
-    WatchFailed,
-    WatermarkAdvanced,
-)
+from headrace.events import Event, Events, Notice, RefreshFailed, RefreshFinished, RefreshStarted, StageStarted
+from headrace.observability.event_words import news, plain_line, reason_of
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -132,79 +105,6 @@ def finished_cells(line: Line) -> tuple[str, str, str, str, str]:
     return ("[green]✓[/]", line.table, end.mode, rows, fmt.seconds(end.seconds))
 
 
-def plain_line(event: Event) -> str | None:
-    """Return an event as a line of text; None for those that are no news by themselves."""
-    match event:
-        case RefreshFinished():
-            rows = fmt.signed(event.rows_inserted, event.rows_deleted)
-            return f"{event.table}: {event.mode} {rows} in {fmt.seconds(event.seconds)}"
-        case RefreshFailed():
-            return f"{event.table}: failed {_reason(event)}"
-        case Notice():
-            return event.message
-        case _:
-            return news(event)
-
-
-def _reason(event: RefreshFailed) -> str:
-    return f"[{event.code}] {event.message}"
-
-
-def news(event: Event) -> str | None:
-    """Return a scheduler's event as a line of text; None for refreshes and the like."""
-    match event:
-        case SchedulerStarted():
-            return f"Running the schedules of {event.tables} stream tables."
-        case SchedulerStopped():
-            return f"Stopped. Refreshed {event.refreshed}, failed {event.failed}."
-        case RetryPlanned():
-            return f"{event.table}: trying again in {fmt.seconds(event.seconds)} (failure {event.failures})"
-        case Suspended():
-            return f"{event.table}: suspended after {event.failures} failures [{event.code}]; headrace resume goes on"
-        case FuseBlown():
-            return f"{event.table}: its fuse blew: {event.evidence}"
-        case LagExceeded():
-            return f"{event.table}: {event.lag:.0f} s behind its sources, more than {event.target} s"
-        case SlotRunningOut():
-            left = "" if event.left is None else f"; {fmt.size(max(0, event.left))} left"
-            soon = "" if event.seconds is None else f", {fmt.span(event.seconds)} at the present rate"
-            return f"{event.source}: its replication slot will be lost unless it is landed: {event.reason}{left}{soon}"
-        case SinkWritten():
-            rows = fmt.signed(event.inserted, event.deleted)
-            return f"Sink {event.sink}: version {event.version}, {rows} in {fmt.seconds(event.seconds)}"
-        case SinkFailed():
-            return f"Sink {event.sink}: not written [{event.code}] {event.message}"
-        case Paused():
-            return f"Paused {', '.join(event.tables)}."
-        case Resumed():
-            return f"Resumed {', '.join(event.tables)}."
-        case FuseResolved():
-            return f"{event.table}: its fuse was resolved: {event.resolution}"
-        case Promoted():
-            by = ", as its conditions held" if event.automatic else ""
-            return f"Promoted {', '.join(event.tables)} of deployment {event.deployment}{by}."
-        case PromotionRefused():
-            return f"Deployment {event.deployment} was not promoted: {event.reason} [{event.code}]"
-        case RolledBack():
-            why = f", as {event.reason}" if event.reason else ""
-            return f"Took back the promotion of {', '.join(event.tables)}{why}."
-        case WatchFailed():
-            kept = f"; it was not taken back. {event.refused}" if event.refused else ""
-            return f"Since the promotion of {', '.join(event.tables)}: {event.reason}{kept}"
-        case GateClosed():
-            return f"Held back: {', '.join(event.sources)}."
-        case GateOpened():
-            return f"Open: {', '.join(event.sources)}."
-        case WatermarkAdvanced():
-            return f"{event.source}: complete up to {event.moment}"
-        case Waiting() if event.table == event.for_table:
-            return f"{event.table}: {event.reason}"
-        case Waiting():
-            return f"{event.table}: waits, as {event.for_table} is {event.reason}"
-        case _:
-            return None
-
-
 @contextmanager
 def following(asked: Invocation, events: Events, title: str = "Working", *, goes_on: bool = False) -> Iterator[None]:
     """Show refreshes while the block runs; a failure leaves what was done on the screen.
@@ -252,7 +152,7 @@ def _lines(console: Console, events: Events, goes_on: bool) -> Iterator[None]:
         unsubscribe()
         for failure in failures:  # the one that is raised is told in full by whoever gets it
             if raised is None or (failure.code, failure.message) != (raised.code, raised.message):
-                show(f"{failure.table}: {_reason(failure)}")
+                show(f"{failure.table}: {reason_of(failure)}")
 
 
 @contextmanager

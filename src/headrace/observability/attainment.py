@@ -11,6 +11,7 @@ import datetime as dt
 from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from headrace.catalog import Reached
 from headrace.catalog.state.reader import Reader
@@ -52,6 +53,15 @@ class Stretch:
         ends = [state.at for state in states[1:]] + [self.until]
         late = sum(self._late(state, begin, end, target) for state, end in zip(states, ends, strict=True))
         return 1 - late / total
+
+    def peaks(self, name: TableName) -> list[tuple[dt.datetime, float]]:
+        """Return when each publication but the first was, and the seconds of lag that it ended."""
+        found, states = [], self.reached.get(name, ())
+        for state, following in pairwise(states):
+            missing = self._oldest(state.frontier)
+            lag = 0.0 if missing is None else max(0.0, (following.at - missing).total_seconds())
+            found.append((following.at, lag))
+        return found
 
     def _late(self, state: Reached, begin: dt.datetime, end: dt.datetime, target: float) -> float:
         """Return the seconds of a state's validity during which it was too old."""

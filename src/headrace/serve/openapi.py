@@ -113,6 +113,7 @@ _COMMAND_ANSWERS: dict[str, Any] = {
 
 
 _MONITORING = {
+    "/v1/running": ("What `headrace run` refreshes just now, with the stage of each.", "application/json"),
     "/metrics": ("Metrics in Prometheus' text format.", "text/plain"),
     "/healthz": ("Whether this process answers.", "application/json"),
     "/readyz": ("Whether the project, or each `table`, is ready; 503 where not.", "application/json"),

@@ -33,6 +33,7 @@ def application(state: ServerState) -> Starlette:
         routes=[
             Route("/openapi.json", answers.describe_api),
             Route("/v1/server", answers.server),
+            Route("/v1/running", answers.running),
             Route("/v1/server/end", answers.end, methods=["POST"]),
             Route("/v1/commands", _Commands(state), methods=["POST"]),
             Route("/v1/commands/{id}/cancel", answers.cancel, methods=["POST"]),
@@ -60,6 +61,10 @@ class _Answers:
     async def server(self, _: Request) -> Response:
         """Answer what this server is."""
         return JSONResponse(self._state.describe())
+
+    async def running(self, _: Request) -> Response:
+        """Answer what `headrace run` refreshes just now."""
+        return JSONResponse({"running": [each.as_dict() for each in self._state.monitor().refreshes.all()]})
 
     async def end(self, request: Request) -> Response:
         """End: after the running commands, or at once."""

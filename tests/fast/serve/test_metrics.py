@@ -42,14 +42,14 @@ class Watched:
     def get(self, path: str, **headers: str) -> tuple[int, str]:
         request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", headers=headers)
         try:
-            with urllib.request.urlopen(request, timeout=10) as answer:
+            with urllib.request.urlopen(request, timeout=120) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
 
     def until(self, holds: Callable[[Samples], bool]) -> Samples:
         """Scrape until something holds, as a look may be a moment old."""
-        end = time.monotonic() + 30
+        end = time.monotonic() + 120
         while not holds(found := self.samples()):
             assert time.monotonic() < end, found
             time.sleep(0.1)
@@ -84,7 +84,7 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
         yield Watched(load(settings.root), lake, int(found[1]))
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait(120)
     assert process.returncode == 0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING, Any, Literal
 
-from headrace.units import NOTHING, count, seconds, size, span
+from headrace.units import NOTHING, ago, count, seconds, signed, size, span
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -17,25 +17,9 @@ class Verbatim(str):
     """Text that is printed character by character, as statements are that somebody will run."""
 
 
-def signed(inserted: int, deleted: int) -> str:
-    """Return rows that came and went: `+12 −3`."""
-    return f"+{inserted:,} −{deleted:,}"
-
-
 def moment(value: dt.datetime | None) -> str:
     """Return a moment in the reader's time zone."""
     return NOTHING if value is None else f"{value.astimezone():%Y-%m-%d %H:%M:%S}"
-
-
-def ago(value: dt.datetime | None, now: dt.datetime) -> str:
-    """Return how long ago a moment was: `3 min ago`."""
-    if value is None:
-        return "never"
-    passed = max(0.0, (now - value).total_seconds())
-    for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60)):
-        if passed >= length:
-            return f"{passed / length:.0f} {unit} ago"
-    return f"{passed:.0f} s ago"
 
 
 def grid(*columns: str | tuple[str, Literal["left", "right"]]) -> Table:

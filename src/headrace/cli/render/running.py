@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from headrace.cli.render import format as fmt
-from headrace.events import logged_event
+from headrace.observability.event_words import logged_words
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -56,23 +56,8 @@ def _why(group: DiamondGroup) -> str:
 
 def event_line(event: LoggedEvent) -> str:
     """Return an event as a line: when, what happened, and what it is about, in words."""
-    return f"{fmt.moment(event.at)}  {event.event:<{KIND_WIDTH}}  {_words(event)}".rstrip()
+    return f"{fmt.moment(event.at)}  {event.event:<{KIND_WIDTH}}  {logged_words(event.event, event.fields)}".rstrip()
 
 
 KIND_WIDTH = 18
 """As long as most kinds of events, so that what follows stands in a column."""
-
-
-def _words(event: LoggedEvent) -> str:
-    """Return what an event says: the sentence that `headrace run` prints, else its fields."""
-    from headrace.cli.progress import plain_line
-
-    told = logged_event(event.event, event.fields)
-    line = None if told is None else plain_line(told)
-    return line or "  ".join(f"{name} {_shown(value)}" for name, value in event.fields.items() if value is not None)
-
-
-def _shown(value: object) -> object:
-    if isinstance(value, float):
-        return fmt.seconds(value)
-    return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else value

@@ -1,7 +1,8 @@
-"""serve."""
+"""serve, web."""
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from headrace.addresses import parse_address
 from headrace.cli.console import confirm, show
 from headrace.cli.failures import FAILED
 from headrace.cli.invocation import Invocation, pass_invocation
-from headrace.cli.surroundings import stderr
+from headrace.cli.surroundings import stderr, stdout
 from headrace.serve.caller.start_server import BACKGROUND, TAKEN
 
 if TYPE_CHECKING:
@@ -45,6 +47,51 @@ def serve(asked: Invocation, stop: bool, look: bool) -> None:
         _show(asked)
     else:
         _serve(asked, background=os.environ.pop(BACKGROUND, "") != "")
+
+
+@click.command()
+@click.option(
+    "--listen", default="127.0.0.1:9465", show_default=True, metavar="HOST:PORT", help="Where; port 0 is any."
+)
+@click.option("--actions", is_flag=True, help="Show buttons: refresh, pause, resume, promote, roll back.")
+@click.option("--password-env", metavar="NAME", help="A variable with the password that lets people in.")
+@click.option("--proxy-header", metavar="NAME", help="The header in which a proxy names the user whom it let in.")
+@click.option("--proxy-from", multiple=True, metavar="ADDRESS", help="Address of that proxy; may be given again.")
+@pass_invocation
+def web(
+    asked: Invocation,
+    listen: str,
+    actions: bool,
+    password_env: str | None,
+    proxy_header: str | None,
+    proxy_from: tuple[str, ...],
+) -> None:
+    """Serve a page to look at the project, until Ctrl-C.
+
+    It prints the URL to open, which has a token; it is for this machine only unless --listen says otherwise. Looking
+    starts no Spark.
+
+    \b
+    Examples:
+      headrace web
+      headrace web --actions
+      headrace web --listen 0.0.0.0:9465 --password-env HEADRACE_WEB_PASSWORD
+    """
+    from headrace import config
+    from headrace.web.access import access_rules
+    from headrace.web.page_server import serve_page
+
+    if password_env is not None and not os.environ.get(password_env):
+        raise click.UsageError(f"--password-env names {password_env}, which is not set, or empty.")
+    settings, address = config.load(asked.root()), parse_address(listen, "--listen")
+    password = os.environ[password_env] if password_env else None
+    rules = access_rules(address, password=password, header=proxy_header, proxies=proxy_from)
+
+    def say(url: str) -> None:
+        stdout().write((json.dumps({"url": url}) if asked.json else url) + "\n")
+        stdout().flush()
+
+    serve_page(settings, address, rules, actions=actions, listening=say)
 
 
 def _serve(asked: Invocation, *, background: bool) -> None:
@@ -170,4 +217,4 @@ def _sentence(facts: dict[str, Any] | None) -> str:
     )
 
 
-VERBS = (serve,)
+VERBS = (serve, web)

@@ -37,6 +37,13 @@ CODES = (
         retry="no",
     ),
     ErrorCode(
+        "PAGE_NOT_CLOSED",
+        message="`headrace web` would let anybody in.",
+        cause="The address can be reached by others, and neither a password nor a proxy asks who they are.",
+        remedy="`--password-env NAME`, or `--proxy-header NAME --proxy-from ADDRESS`; or a loopback address.",
+        retry="no",
+    ),
+    ErrorCode(
         "PROJECT_MOVED",
         message="The project's folder was moved or renamed.",
         cause="Iceberg's metadata names files by their whole path, which no longer leads to them.",

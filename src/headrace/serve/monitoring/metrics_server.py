@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.types import ASGIApp
 
 from headrace.addresses import LOOPBACK, Address
 from headrace.errors import EnvironmentFault
@@ -53,7 +54,7 @@ def serving_metrics(monitor: ProjectMonitor, address: Address) -> Iterator[Addre
 
 
 def bound(address: Address) -> socket.socket:
-    """Return a socket that is bound to an address.
+    """Return a socket that listens at an address.
 
     Raises:
         EnvironmentFault: `ADDRESS_UNAVAILABLE`.
@@ -66,6 +67,7 @@ def bound(address: Address) -> socket.socket:
         try:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind(where)
+            listener.listen(128)
         except OSError:
             listener.close()
             raise
@@ -90,11 +92,16 @@ def host_check(address: Address) -> list[Middleware]:
     return [Middleware(TrustedHostMiddleware, allowed_hosts=names)]
 
 
-def http_server(application: Starlette) -> uvicorn.Server:
-    """Return a quiet HTTP server of an application, that ends within a second."""
+def http_server(application: ASGIApp) -> uvicorn.Server:
+    """Return a quiet HTTP server of an application, which leaves signals to others."""
     import uvicorn
 
-    return uvicorn.Server(
+    class Server(uvicorn.Server):
+        @contextmanager
+        def capture_signals(self) -> Iterator[None]:
+            yield
+
+    return Server(
         uvicorn.Config(
             application,
             http="h11",

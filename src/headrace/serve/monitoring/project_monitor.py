@@ -18,6 +18,7 @@ from headrace.graph.dag import Dag
 from headrace.observability.metrics.exposition import text_of
 from headrace.observability.metrics.project_state import ProjectState
 from headrace.observability.metrics.refresh_totals import RefreshTotals
+from headrace.observability.running_refreshes import RunningRefreshes
 from headrace.serve.monitoring.source_looks import SourceLooks
 
 KEPT_SECONDS = 1.0
@@ -32,9 +33,13 @@ class ProjectMonitor:
 
     Args:
         settings: Where everything is.
+
+    Attributes:
+        refreshes: Those that run in this process, as far as it hears of them.
     """
 
     def __init__(self, settings: Settings) -> None:
+        self.refreshes = RunningRefreshes()
         self._settings = settings
         self._project: Headrace | None = None
         self._totals = RefreshTotals()
@@ -46,6 +51,7 @@ class ProjectMonitor:
 
     def note(self, event: Event) -> None:
         """Take in what happens in this process."""
+        self.refreshes.note(event)
         if isinstance(event, SchedulerLoad):
             self._load = event
 

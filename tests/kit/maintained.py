@@ -27,6 +27,7 @@ from headrace.optimizer.optimizer import Optimizer
 from headrace.physical.dead_steps import DeadSteps
 from headrace.physical.facts import Common, SharedSemijoin
 from headrace.sql.lower import lower
+from headrace.sql.refinements import refined
 from kit.case import Case, Row, Table, Window, bag
 from kit.coverage_check import naive
 from kit.executor import Executor
@@ -78,12 +79,13 @@ class Maintained:
         self.optimizer = Optimizer(disabled)
         self.tables = {table.name: table for table in case.tables}
         self.contents = {table.name: list(table.rows) for table in case.tables}
-        self.query = case.query
+        self.query = case.query  # with orders refined, once it is compiled
         self.companion_rows = companion_rows
         self.keys = {table_name(name): each for name, each in (keys or {}).items()}
         for table in () if defined else case.tables:
             executor.define(table.name, table.columns, table.rows)
         self.view = self._view(ansi)
+        self.query = refined(self.query, self.view.refinements)
         rightly = (
             "of floats",
             "correlated subquery",
@@ -136,6 +138,7 @@ class Maintained:
             ansi=ansi,
             keys=self.keys,
             optimizer=self.optimizer,
+            refine=True,
         )
 
     # reading

@@ -13,6 +13,7 @@ from headrace.names import LAKE, TableName
 from headrace.physical.facts import Facts, SourceFacts
 from headrace.results.refresh_results import RefreshMode
 from headrace.semantics import Semantics
+from headrace.sql.refinements import refined
 
 NAME = TableName(LAKE, ("s",), "planned")
 
@@ -37,7 +38,8 @@ def facts_of(
     scans = [node for node in walk(view.tree) if isinstance(node, Scan)] if view.tree is not None else []
     read = {name: {c for s in scans if s.source == name for _, c in s.fields} for name in view.sources}
     uses = tuple(SourceUse(name, tuple(Column(c, "int") for c in sorted(read[name]))) for name in view.sources)
-    details = Details(view.query, (), Semantics(), view.output, uses, {}, (), view.companion)
+    query = refined(view.query, view.refinements)
+    details = Details(query, (), Semantics(), view.output, uses, {}, (), view.companion)
     stored = TableName(LAKE, ("s",), "companion") if view.companion is not None else None
     return Facts(
         NAME,

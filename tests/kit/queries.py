@@ -35,6 +35,8 @@ class _Queries(Subqueries):
         kind = self.choose(
             "plain", "plain", "distinct", "group", "group", "group", "global", "window", "window", "rows"
         )
+        if kind == "window" and self.seldom():
+            return self.one_of_each(f"{source}{where}", scope)
         if kind == "window" and (columns := windows.chosen(self.draw, scope)):
             return self.windowed(f"{source}{where}", columns)
         if kind in ("group", "global"):
@@ -56,6 +58,17 @@ class _Queries(Subqueries):
         shown = [*((f.sql, f.type) for f in scope if self.often()), *calls]
         tail = f" FROM {source}{named}"
         return self.written("SELECT ", [sql for sql, _ in shown], [type_ for _, type_ in shown], tail)
+
+    def one_of_each(self, source: str, scope: Scope) -> tuple[str, Shown]:
+        """The first rows of each partition, in an order that leaves ties."""
+        shown = [field for field in scope if self.often()] or [*scope[:1]]
+        by = f"{self.draw(st.sampled_from(scope)).sql}{self.choose('', ' DESC', ' DESC NULLS LAST')}"
+        place = f"row_number() OVER (PARTITION BY {self.draw(st.sampled_from(scope)).sql} ORDER BY {by})"
+        items = [*(field.sql for field in shown), place]
+        inner, fields = self.written("SELECT ", items, [*(field.type for field in shown), "int"], f" FROM {source}")
+        outer = [field.sql for field in fields[:-1]]
+        tail = f" FROM ({inner}) AS {self.alias()} WHERE {fields[-1].sql} <= {self.choose('1', '1', '2')}"
+        return self.written("SELECT ", outer, [field.type for field in fields[:-1]], tail)
 
     def generated(self, items: list[str], types: list[str], scope: Scope, tail: str) -> tuple[str, Shown]:
         """A SELECT with an item that gives several rows."""

@@ -246,7 +246,7 @@ DIFFERENCES = (
     Difference("distinct keys", "The keys of partners, and the outer values that rows are looked for.", _distinct_keys),
     Difference("flags", "Whether a subquery has rows, or NULLs, is counted once for all rows.", _flags),
     Difference("first of each", "LIMIT for each outer row is row_number() at most n, in the same order.", _numbered),
-    Difference("without effect", "LIMIT leaves one row at most as it is; LIMIT 0 and OFFSET leave none.", _without_effect),
+    Difference("without effect", "LIMIT leaves one row at most as it is; LIMIT 0 leaves none.", _without_effect),
     Difference(
         "whether there are rows", "EXISTS is not decided by GROUP BY and LIMIT, which are left out.", _whether_rows
     ),

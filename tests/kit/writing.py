@@ -81,9 +81,15 @@ class Writing(ABC):
         return head + ", ".join(f"{sql} AS {name}" for sql, name in zip(items, names, strict=True)) + tail, shown
 
     def cut(self, sql: str, shown: Shown) -> str:
-        """A query, sometimes with ORDER BY of all its columns and LIMIT."""
-        if not self.seldom() or any(each.type == "double" for each in shown):
+        """A query, sometimes with LIMIT: in an order of all its columns, in one that leaves ties, or in none."""
+        if not self.seldom():
             return sql
-        order = ", ".join(f"{each.sql}{self.choose('', ' DESC', ' NULLS LAST')}" for each in shown)
+        floats = any(each.type == "double" for each in shown)
+        kind = self.choose("ties", "none") if floats else self.choose("total", "ties", "none")
+        # over set operations and after DISTINCT there is nothing to order zeros by but the columns themselves
+        if floats and (self.inexact or any(word in sql for word in ("UNION", "INTERSECT", "EXCEPT", "DISTINCT"))):
+            return sql
+        by = [] if kind == "none" else [each for each in shown if kind == "total" or self.seldom()]
+        order = ", ".join(f"{each.sql}{self.choose('', ' DESC', ' NULLS LAST')}" for each in by)
         cut = f"LIMIT {self.choose('1', '2', '3')}{self.choose('', '', ' OFFSET 1')}" if self.often() else "OFFSET 1"
-        return f"{sql} ORDER BY {order} {cut}"
+        return f"{sql} ORDER BY {order} {cut}" if order else f"{sql} {cut}"

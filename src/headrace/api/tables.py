@@ -47,7 +47,8 @@ class TableVerbs(ProjectHandle):
             or_replace: Give an existing one this definition; readers see the old contents until the new are there. A
                 blown fuse is resolved by that: the new ones are computed from what the sources are now.
             options: How it is scheduled: `tier`, `pool`, `timeout`, `diamond_consistency`, `diamond_schedule_policy`,
-                `refresh_group`, `fuse_ceiling`, `fuse_factor`; None keeps those of the one that is replaced.
+                `refresh_group`, `fuse_ceiling`, `fuse_factor`; and what becomes of `ties`. None keeps those of the one
+                that is replaced.
 
         Returns:
             The first load, or None when nothing was loaded.

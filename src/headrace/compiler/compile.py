@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 
 from headrace.algebra.properties.keys import KeysOf, Uniqueness
 from headrace.algebra.relations import Filter, Relation, TopK
@@ -11,7 +12,9 @@ from headrace.algebra.schema import Column
 from headrace.algebra.tree import sources, transform
 from headrace.compiler.compiled_view import CompiledView
 from headrace.compiler.derive import companion_types, full_program
-from headrace.compiler.maintainability import TypesOf, not_kept, undetermined_rows, unmatched_columns
+from headrace.compiler.maintainability import TypesOf, Undetermined, not_kept, undetermined_rows, unmatched_columns
+from headrace.compiler.tie_breaks import candidates
+from headrace.errors import HeadraceError
 from headrace.optimizer.optimizer import Optimizer
 from headrace.optimizer.optimizer_pass import QueryFacts
 from headrace.sql.lower import lower
@@ -21,6 +24,7 @@ from headrace.sql.reader.context import Resolve, Schema
 from headrace.sql.reader.reader import read
 from headrace.sql.reader.select.limits import without_effect
 from headrace.sql.reader.spark_types import by_name
+from headrace.sql.refinements import Refinement, refined
 
 Describe = Callable[[str], tuple[Column, ...]]
 """The analysed schema of a SQL text."""
@@ -37,6 +41,8 @@ def compile_view(
     functions: Mapping[str, bool] | None = None,
     keys: KeysOf | None = None,
     optimizer: Optimizer | None = None,
+    refine: bool = False,
+    describe_query: Describe | None = None,
 ) -> CompiledView:
     """Compile a query text.
 
@@ -50,35 +56,77 @@ def compile_view(
         functions: The user's own functions of one row, by name, and whether they are deterministic.
         keys: Keys of the sources, as far as known: columns in which no two rows agree.
         optimizer: Runs the passes; one with all of them when None.
+        refine: Whether orders that leave ties are refined, where the query is maintained then.
+        describe_query: As `describe`, of the query's own text, refined or not.
 
     Raises:
         UserError: the text is no valid query; what the reader and the analyser raise.
     """
+    own = describe_query or describe
     reading = read(
         query,
         resolve=resolve,
         schema=schema,
-        describe=describe,
+        describe=lambda sql: own(sql) if sql == query else describe(sql),
         case_sensitive=case_sensitive,
         functions=functions,
     )
+    output = own(query)
     if reading.tree is None:
-        return CompiledView(query, reading.sources, describe(query), None, reading.refusals, None, ansi)
-    tree, output = reading.tree, describe(query)
+        return CompiledView(query, reading.sources, output, None, reading.refusals, None, ansi)
     types_of = _types_of(describe)
-    loose = undetermined_rows(tree, types_of, Uniqueness({}, {}, numbered=True).keys)
-    settled_by_keys = False
-    if loose and keys:
-        known = Uniqueness(keys, column_types(tree, types_of), numbered=True).keys
-        told_apart = undetermined_rows(tree, types_of, known)
-        settled_by_keys, loose = told_apart != loose, told_apart
-    tree = transform(tree, _without_idle_cut)
+    open_ends, rests_on_keys = _undetermined(reading.tree, types_of, keys or {})
+    if refine and open_ends.orders and not open_ends.choices:
+        again = partial(
+            compile_view,
+            resolve=resolve,
+            schema=schema,
+            describe=describe,
+            case_sensitive=case_sensitive,
+            ansi=ansi,
+            functions=functions,
+            keys=keys,
+            optimizer=optimizer,
+            describe_query=own,
+        )
+        for added in candidates(reading, open_ends.orders):
+            if (view := _settled(again, query, added, output)) is not None:
+                return view
+    tree = transform(reading.tree, _without_idle_cut)
     view = compile_tree(tree, describe, query=query, ansi=ansi, keys=keys, optimizer=optimizer)
-    view = replace(view, rests_on_keys=view.rests_on_keys or settled_by_keys)
+    loose = open_ends.refusals
     refusals = reading.refusals + unmatched_columns(view, output) + loose + not_kept(view, output, types_of)
     if refusals:
         return CompiledView(query, reading.sources, output, None, refusals, None, ansi)
-    return replace(view, sources=reading.sources, output=output)
+    rests_on_keys = view.rests_on_keys or rests_on_keys
+    return replace(view, sources=reading.sources, output=output, rests_on_keys=rests_on_keys)
+
+
+def _undetermined(tree: Relation, types_of: TypesOf, keys: KeysOf) -> tuple[Undetermined, bool]:
+    """Return what ties leave open in a query, and whether keys of sources leave less open."""
+    found = undetermined_rows(tree, types_of, Uniqueness({}, {}, numbered=True).keys)
+    if not found.refusals or not keys:
+        return found, False
+    known = Uniqueness(keys, column_types(tree, types_of), numbered=True).keys
+    told_apart = undetermined_rows(tree, types_of, known)
+    return told_apart.beside(found), told_apart.refusals != found.refusals
+
+
+def _settled(
+    compile_text: Callable[[str], CompiledView],
+    query: str,
+    added: tuple[Refinement, ...],
+    output: tuple[Column, ...],
+) -> CompiledView | None:
+    """Return a query compiled with its orders refined.
+
+    None where it is not maintained so either.
+    """
+    try:
+        view = compile_text(refined(query, added))
+    except HeadraceError:
+        return None
+    return None if view.refusals or view.output != output else replace(view, query=query, refinements=added)
 
 
 def compile_tree(

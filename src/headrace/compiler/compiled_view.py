@@ -15,6 +15,7 @@ from headrace.optimizer.auxiliary_views.kept import AuxiliaryViews
 from headrace.optimizer.optimizer import Optimizer
 from headrace.optimizer.optimizer_pass import ProgramFacts
 from headrace.sql.reader.refusals import Refusal
+from headrace.sql.refinements import Refinement
 
 __all__ = ["CompiledView", "DeltaProgram", "FullProgram", "Step", "TableChange"]
 
@@ -36,6 +37,7 @@ class CompiledView:
         keys: Keys of the result that follow from the query.
         views: What its companion keeps besides the accumulators of an aggregate at the root.
         optimizer: Runs the passes over its programs.
+        refinements: What its text is read with, so that orders leave no ties.
     """
 
     query: str
@@ -50,6 +52,7 @@ class CompiledView:
     keys: tuple[tuple[str, ...], ...] = ()
     views: AuxiliaryViews = field(default_factory=AuxiliaryViews, hash=False)
     optimizer: Optimizer = field(default_factory=Optimizer)
+    refinements: tuple[Refinement, ...] = ()
 
     def full_program(self) -> FullProgram:
         """Derive how the stored tables are computed from nothing."""

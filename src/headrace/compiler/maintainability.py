@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from headrace.algebra.relations import (
     Aggregate,
@@ -25,7 +26,7 @@ from headrace.algebra.types import followed, groupable, mentions
 from headrace.compiler.compiled_view import CompiledView
 from headrace.compiler.inexact_values import inexact
 from headrace.sql.reader.functions.order_dependence import unsettled
-from headrace.sql.reader.functions.ties import FindKeys, undetermined
+from headrace.sql.reader.functions.ties import FindKeys, LooseOrder, loose_orders
 from headrace.sql.reader.refusals import Refusal, not_maintained
 
 TypesOf = Callable[[Relation], tuple[Column, ...]]
@@ -53,9 +54,33 @@ def unmatched_columns(view: CompiledView, output: tuple[Column, ...]) -> tuple[R
     return _incomparable(output, view.tree) + _misread(view.output, output)
 
 
-def undetermined_rows(tree: Relation, types_of: TypesOf, keys: FindKeys) -> tuple[Refusal, ...]:
-    """Refuse what may give other results for the same rows, as rows that tie have no order."""
-    return undetermined(tree, types_of, keys) + unsettled(tree, types_of, keys)
+@dataclass(frozen=True, slots=True)
+class Undetermined:
+    """What in a query may give other results for the same rows, as rows that tie have no order.
+
+    Args:
+        orders: Orders that leave ties.
+        choices: Refusals of aggregates that choose among rows that tie.
+    """
+
+    orders: tuple[LooseOrder, ...]
+    choices: tuple[Refusal, ...]
+
+    @property
+    def refusals(self) -> tuple[Refusal, ...]:
+        """Return what is refused of it."""
+        return tuple(each.refusal for each in self.orders) + self.choices
+
+    def beside(self, without_keys: Undetermined) -> Undetermined:
+        """Return it with what is known of the same orders where no keys of sources are."""
+        bare = {each.refusal.place: each.keys for each in without_keys.orders}
+        orders = tuple(replace(each, own_keys=bare.get(each.refusal.place, ())) for each in self.orders)
+        return replace(self, orders=orders)
+
+
+def undetermined_rows(tree: Relation, types_of: TypesOf, keys: FindKeys) -> Undetermined:
+    """Return what may give other results for the same rows."""
+    return Undetermined(tuple(loose_orders(tree, types_of, keys)), unsettled(tree, types_of, keys))
 
 
 def _incomparable(output: tuple[Column, ...], tree: Relation | None) -> tuple[Refusal, ...]:

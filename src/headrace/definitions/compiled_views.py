@@ -71,6 +71,8 @@ class CompiledViews:
         output: tuple[Column, ...] | None = None,
         observe: Observe | None = None,
         staged: Collection[TableName] = (),
+        *,
+        refine: bool = False,
     ) -> CompiledView:
         """Compile a definition without remembering it.
 
@@ -79,6 +81,7 @@ class CompiledViews:
             output: The columns of its query, where Spark has just been asked for them.
             observe: Is told of each pass, now and when programs are derived.
             staged: Stream tables whose columns are those of their tables in `staging`.
+            refine: Whether orders that leave ties are refined; those of the definition are in any case.
         """
         runner = self._session.runner().under(details.semantics)
         catalogs = self._session.catalogs()
@@ -97,28 +100,33 @@ class CompiledViews:
                 columns[name] = now if names is None else tuple(there[each] for each in names)
             return columns[name]
 
-        described = {} if output is None else {details.query: output}
+        own = {} if output is None else {details.text: output}
+        described: dict[str, tuple[Column, ...]] = {}
+
+        def describe_query(text: str) -> tuple[Column, ...]:
+            if text not in own:
+                for name in uses:
+                    schema(name)
+                own[text] = runner.describe(pinned_free(details, catalogs, held, staged, text))
+            return own[text]
 
         def describe(sql: str) -> tuple[Column, ...]:
             if sql not in described:
-                if sql == details.query:
-                    for name in uses:
-                        schema(name)
-                    described[sql] = runner.describe(pinned_free(details, catalogs, held, staged))
-                else:
-                    described[sql] = runner.describe(shortened(sql))
+                described[sql] = runner.describe(shortened(sql))
             return described[sql]
 
         return compile_view(
-            details.query,
+            details.text,
             resolve=resolver(details.namespace, catalogs, details.redirects),
             schema=schema,
             describe=describe,
+            describe_query=describe_query,
             case_sensitive=details.semantics.case_sensitive,
             ansi=details.semantics.ansi,
             keys=details.source_keys,
             functions={n: f.deterministic for n, f in self._session.functions().items() if n in details.functions},
             optimizer=Optimizer(details.disabled_passes | (self._disabled - DEFINING), observe),
+            refine=refine,
         )
 
 
@@ -134,7 +142,11 @@ def found_at(name: TableName, staged: Collection[TableName]) -> TableName:
 
 
 def pinned_free(
-    details: Details, catalogs: frozenset[str], held: Held = _ALL, staged: Collection[TableName] = ()
+    details: Details,
+    catalogs: frozenset[str],
+    held: Held = _ALL,
+    staged: Collection[TableName] = (),
+    text: str | None = None,
 ) -> str:
     """Return the query with all names written in full and views put in, for analysis.
 
@@ -143,6 +155,7 @@ def pinned_free(
         catalogs: The session's.
         held: Columns to which sources are held.
         staged: Stream tables whose columns are those of their tables in `staging`.
+        text: The query's text, where it is not the definition's.
     """
 
     def bind(named: TableName) -> str:
@@ -151,7 +164,7 @@ def pinned_free(
         return held_to(sql, held.get(name))
 
     return bind_text(
-        details.query,
+        details.text if text is None else text,
         namespace=details.namespace,
         catalogs=catalogs,
         views=details.views,

@@ -17,7 +17,9 @@ from headrace.errors import EnvironmentFault
 from headrace.names import TableName
 from headrace.reasons import FullReason
 from headrace.results.refresh_results import RefusalInfo
+from headrace.schedule.options import Ties
 from headrace.semantics import Semantics
+from headrace.sql.refinements import Refinement, refined
 
 Keys = tuple[tuple[str, ...], ...]
 """Several keys of one relation, each by its columns."""
@@ -78,6 +80,8 @@ class Details:
             the companion stores.
         redirects: Relations in whose place others are read: the members of its own deployment, of a second generation.
         deployment: The deployment that it belongs to; "" for a public stream table.
+        ties: What becomes of ties in its orders; definitions of older releases refuse them.
+        refinements: What is written into its query so that orders leave no ties.
     """
 
     query: str
@@ -98,6 +102,13 @@ class Details:
     disabled_passes: frozenset[str] = frozenset()
     redirects: Mapping[TableName, TableName] = field(default_factory=dict)
     deployment: str = ""
+    ties: Ties = Ties.REFUSE
+    refinements: tuple[Refinement, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """Return the query as it is run and read: with its orders refined."""
+        return refined(self.query, self.refinements) if self.refinements else self.query
 
     def read_as(self, name: TableName) -> TableName:
         """Return the relation that is read where the query names one."""
@@ -134,6 +145,8 @@ def to_json(details: Details) -> dict[str, Any]:
         "rests_on_keys": details.rests_on_keys,
         "keys": _keys_out(details.keys),
         "disabled_passes": sorted(details.disabled_passes),
+        "ties": details.ties.value,
+        "refinements": [[r.at, r.removed, r.text, r.construct, list(r.by)] for r in details.refinements],
         **_generation_out(details),
     }
 
@@ -181,6 +194,8 @@ def _details_in(data: Mapping[str, Any]) -> Details:
         disabled_passes=frozenset(data.get("disabled_passes", ())),
         redirects={_name_in(old): _name_in(new) for old, new in data.get("redirects", ())},
         deployment=data.get("deployment", ""),
+        ties=Ties(data.get("ties", Ties.REFUSE)),
+        refinements=tuple(map(_refinement_in, data.get("refinements", ()))),
     )
 
 
@@ -273,6 +288,11 @@ def _keys_out(keys: Keys) -> list[list[str]]:
 
 def _keys_in(data: list[list[str]]) -> Keys:
     return tuple(tuple(key) for key in data)
+
+
+def _refinement_in(data: list[Any]) -> Refinement:
+    at, removed, text, construct, by = data
+    return Refinement(at, removed, text, construct, tuple(by))
 
 
 def _name_in(parts: list[str]) -> TableName:

@@ -21,6 +21,7 @@ from headrace.refresh.definition.define import check_name, define, require_diffe
 from headrace.refresh.definition.table_spec import TableSpec
 from headrace.refresh.held_leases import holding_leases
 from headrace.results.refresh_results import RefreshMode, RefreshResult
+from headrace.schedule.options import Ties, parse_options
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +227,7 @@ def _defined(
 ) -> Details:
     """Analyse the green's query, an inherited one under the settings that it was written with."""
     old = None if blue is None or wanted.query else from_json(blue.details)
+    options = {**(blue.options if blue else {}), **(wanted.options or {})}
     others = {public: green for public, green in redirects.items() if public != wanted.original}
     details, _ = define(
         wanted.query or (blue.query if blue else ""),
@@ -236,6 +238,7 @@ def _defined(
         semantics=None if old is None else old.semantics,
         redirects=others,
         deployment=wanted.deployment,
+        ties=parse_options(options).ties or (Ties.REFINE if old is None else old.ties),
     )
     return replace(details, redirects=redirects)
 

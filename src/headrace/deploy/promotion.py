@@ -508,7 +508,7 @@ def _refuse_different(halves: Halves) -> None:
     for public, _ in halves.pairs:
         old, new = from_json(public.state.table.details), public.details
         reads = {use.name for use in new.sources}
-        if (old.query, old.namespace, old.semantics) != (new.query, new.namespace, new.semantics) or reads & changed:
+        if (old.text, old.namespace, old.semantics) != (new.text, new.namespace, new.semantics) or reads & changed:
             changed.add(public.name)
         elif public.outcome.inserted + public.outcome.deleted:
             raise UserError(

@@ -250,14 +250,14 @@ def changed_view(facts: Facts, program: DeltaProgram) -> str:
 
 
 def user_text(facts: Facts, catalogs: frozenset[str]) -> str:
-    """Return the user's own query, its table names replaced by the sources at the cut.
+    """Return the user's own query, orders refined, over the sources at the cut.
 
     Args:
         facts: The refresh.
         catalogs: Spark's catalogs, by which the names in the query are resolved.
     """
     return bind_text(
-        facts.details.query,
+        facts.details.text,
         namespace=facts.details.namespace,
         catalogs=catalogs,
         views=facts.details.views,

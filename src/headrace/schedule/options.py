@@ -27,6 +27,15 @@ class Policy(StrEnum):
     SLOWEST = "slowest"
 
 
+class Ties(StrEnum):
+    """What becomes of a query whose ORDER BY leaves ties by which its result goes."""
+
+    REFINE = "refine"
+    """It is ordered further, so that there is one result."""
+    REFUSE = "refuse"
+    """It is refreshed FULL."""
+
+
 TIERS: Mapping[str, float | None] = {"hot": 1.0, "warm": 2.0, "cold": 10.0, "frozen": None}
 """By how much a tier stretches durations; a frozen table is not refreshed by schedule."""
 
@@ -48,6 +57,7 @@ class Options:
         refresh_group: The group that the user declared it to be in; "" for none.
         fuse_ceiling: Changed rows of its sources above which its fuse blows; 0 for no limit, None for the project's.
         fuse_factor: The same as a multiple of the largest of its recent changes.
+        ties: What becomes of ties; None for what was decided when the table was defined, which is to refine them.
     """
 
     tier: str = "hot"
@@ -58,6 +68,7 @@ class Options:
     refresh_group: str = ""
     fuse_ceiling: int | None = None
     fuse_factor: float | None = None
+    ties: Ties | None = None
 
     @property
     def factor(self) -> float | None:
@@ -98,6 +109,7 @@ def parse_options(texts: Mapping[str, str]) -> Options:
         refresh_group=given.get("refresh_group", ""),
         fuse_ceiling=None if (rows := given.get("fuse_ceiling")) is None else parse_ceiling(rows),
         fuse_factor=None if (factor := given.get("fuse_factor")) is None else parse_factor(factor),
+        ties=None if (ties := given.get("ties")) is None else Ties(choice("ties", ties, tuple(Ties))),
     )
 
 

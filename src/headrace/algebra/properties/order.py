@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from headrace.algebra.relations import WindowCall
+from headrace.algebra.scalar import Scalar, column
 from headrace.algebra.types import groupable, mentions
+from headrace.algebra.words import Kind, Words, closing, render
 
 _CHOOSING = frozenset({"any_value", "first", "first_value", "last", "last_value", "max_by", "min_by", "nth_value"})
 POSITIONAL = _CHOOSING | {"row_number", "ntile", "lag", "lead", "collect_list", "array_agg"}
@@ -25,3 +27,42 @@ def positional(call: WindowCall) -> bool:
 def equal_means_same(type_: str) -> bool:
     """Return whether equal values are identical, unlike 0.0 and -0.0 or collated texts."""
     return groupable(type_) and not mentions(type_, "float", "double", "real") and "collate" not in type_.lower()
+
+
+def is_float(type_: str) -> bool:
+    """Return whether a type has two zeros that are equal and print differently."""
+    return type_.lower() in ("float", "double", "real")
+
+
+def as_text(scalar: Scalar) -> str | None:
+    """Return the SQL of what a scalar shows as a text, `CAST(… AS STRING)`, else None.
+
+    It tells all floats apart that are not the same: each is written in its own way, and so are the two zeros.
+    """
+    words = scalar.words
+    if len(words) < _LEAST or words[0].kind is not Kind.FUNCTION or words[0].name != "cast":
+        return None
+    ends = [(word.text.upper()) for word in words[-3:]]
+    if ends != ["AS", "STRING", ")"] or closing(words, 1) != len(words) - 1:
+        return None
+    return unbracketed_sql(words[2:-3])
+
+
+_LEAST = len(("CAST", "(", "x", "AS", "STRING", ")"))
+
+
+def unbracketed_sql(words: Words) -> str:
+    """Return the SQL of words without brackets around all of them."""
+    while words and words[0].text == "(" and words[0].kind is Kind.OPERATOR and closing(words, 0) == len(words) - 1:
+        words = words[1:-1]
+    return render(words)
+
+
+def shown_as_text(scalar: Scalar, floats: frozenset[str]) -> str | None:
+    """Return the column of floats that a scalar shows as a text; None for any other scalar."""
+    inner = as_text(scalar)
+    return next((n for n in scalar.columns & floats if inner == render(_column(n))), None) if inner else None
+
+
+def _column(name: str) -> Words:
+    return column(name).words

@@ -124,7 +124,8 @@ def redefined(chosen: Sequence[Green], tables: Mapping[TableName, StreamTable]) 
     """
 
     def meant(table: StreamTable) -> tuple[object, ...]:
-        return table.query, table.details.get("namespace"), table.details.get("semantics")
+        refinements = table.details.get("refinements", [])
+        return table.query, refinements, table.details.get("namespace"), table.details.get("semantics")
 
     exchanged = [g for g in chosen if g.role is Role.EXCHANGE]
     return frozenset(g.original for g in exchanged if meant(tables[g.name]) != meant(tables[g.original]))

@@ -31,6 +31,7 @@ from headrace.refresh.groups.load_plan import LoadPlan, held_up, load_plan, lose
 from headrace.refresh.held_leases import holding_leases
 from headrace.refresh.refresher import Refresher
 from headrace.results.refresh_results import RefreshResult
+from headrace.schedule.options import Ties, parse_options
 
 PATIENCE = 60.0
 """Seconds to wait for whoever refreshes other members of a group that a table is loaded with."""
@@ -98,7 +99,9 @@ class Creator:
         if existing is None:
             check_namespace(self.catalog, spec.name)
         check_query(spec.query, self.catalog, self.session)
-        details, _ = define(spec.query, catalog=self.catalog, session=self.session, plans=self.plans)
+        options = existing.options if spec.options is None and existing is not None else spec.options
+        ties = parse_options(options or {}).ties or Ties.REFINE
+        details, _ = define(spec.query, catalog=self.catalog, session=self.session, plans=self.plans, ties=ties)
         require_differential(details, spec.refresh_mode)
         self._refuse_cycle(spec.name, details, new=existing is None)
         if existing is not None:

@@ -24,6 +24,7 @@ from headrace.refresh.cut.cut import metadata
 from headrace.refresh.definition.refused_queries import refusals_of
 from headrace.refresh.definition.source_keys import SourceKeys
 from headrace.results.refresh_results import RefreshMode
+from headrace.schedule.options import Ties
 from headrace.semantics import Semantics
 from headrace.sql.references import references
 
@@ -57,6 +58,7 @@ def define(
     redirects: Mapping[TableName, TableName] = NOWHERE_ELSE,
     deployment: str = "",
     staged: Mapping[TableName, Details] = NONE_STAGED,
+    ties: Ties = Ties.REFINE,
 ) -> tuple[Details, CompiledView | None]:
     """Analyse a query; nothing is created.
 
@@ -70,6 +72,7 @@ def define(
         redirects: Of a second generation: relations in whose place others are read.
         deployment: The deployment that it belongs to; "" for a public stream table.
         staged: Stream tables that are defined anew, too, and not published yet: it is defined over what they become.
+        ties: What becomes of orders that leave ties.
 
     Raises:
         UserError: `SYNTAX_ERROR`, `COLUMN_NOT_FOUND`, `TABLE_NOT_FOUND`, `DUPLICATE_COLUMN`, `GREEN_SOURCE`, …
@@ -99,8 +102,9 @@ def define(
     _check_output(output, query)
     details = replace(details, output=output, sources=_all_columns(session, semantics, sources, staged))
     keys, disabled = SourceKeys(catalog, staged).of(sources), plans.disabled_in_definitions
-    details = replace(details, source_keys=keys, disabled_passes=disabled)
-    view = plans.compile(details, output, staged=staged)
+    details = replace(details, source_keys=keys, disabled_passes=disabled, ties=ties)
+    view = plans.compile(details, output, staged=staged, refine=ties is Ties.REFINE)
+    details = replace(details, refinements=view.refinements)
     if view.tree is None:
         every = tuple(_identified(use, catalog, session, staged) for use in details.sources)
         return replace(details, sources=every, refusals=refusals_of(view)), None

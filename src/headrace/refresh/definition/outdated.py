@@ -18,6 +18,7 @@ from headrace.refresh.cut.cut import Cut
 from headrace.refresh.definition.define import NONE_STAGED, define, view_locations
 from headrace.refresh.definition.source_keys import SourceKeys, out_of_date
 from headrace.refresh.definition.table_spec import needs_companion
+from headrace.schedule.options import Ties, parse_options
 
 
 class Outdated:
@@ -39,8 +40,8 @@ class Outdated:
 
         A view that it reads through was changed, or a function of the project that it calls, or what is known of keys
         of its sources, or the rules were, or it was altered from FULL to a mode that needs what a table that is always
-        recomputed does not store, or it has left its cycle. A green that reads a public table of which there is a
-        loaded green in its deployment by now, too.
+        recomputed does not store, or what becomes of ties was altered, or it has left its cycle. A green that reads a
+        public table of which there is a loaded green in its deployment by now, too.
 
         Args:
             table: The stream table.
@@ -53,6 +54,8 @@ class Outdated:
         if self.is_old(details, keys or SourceKeys(self.catalog)) or not self._redirects(details).keys().isdisjoint(
             table.sources
         ):
+            return True
+        if details.ties is not _ties(table, details):
             return True
         if details.cyclic and not Dag(self.catalog.dependencies()).component(table.name):
             return True
@@ -101,6 +104,7 @@ class Outdated:
             redirects={**details.redirects, **self._redirects(details)},
             deployment=details.deployment,
             staged=staged,
+            ties=_ties(table, details),
         )
         if view is not None and not staged.keys().isdisjoint(use.name for use in again.sources):
             self.plans.keep(table.name, again, view)  # compiled later, it would be over columns that are published now
@@ -139,3 +143,8 @@ class Outdated:
         there = {name: {c.name for c in head.meta.columns} for name, head in now.items()}
         there |= {name: {c.name for c in staged[name].output} for name in table.sources if name in staged}
         return any({c.name for c in use.columns} - there[use.name] for use in details.sources)
+
+
+def _ties(table: StreamTable, details: Details) -> Ties:
+    """Return what becomes of ties: as its properties say, else as when it was defined."""
+    return parse_options(table.options).ties or details.ties

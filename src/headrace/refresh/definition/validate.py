@@ -38,6 +38,9 @@ def validation(details: Details, view: CompiledView | None) -> Validation:
         None if details.incremental else details.refusals[0].code,
         details.refusals,
         tuple(StrategyInfo(line.construct, line.subject, line.how) for line in lines)
+        + tuple(
+            StrategyInfo("TIES", each.construct, f"ordered by {', '.join(each.by)}") for each in details.refinements
+        )
         + tuple(StrategyInfo("PYTHON FUNCTION", f"{name}()", _CALLED) for name in details.functions if lines),
         tuple((column.name, column.type) for column in details.output),
         tuple(str(use.name) for use in details.sources),

@@ -46,6 +46,7 @@ def explain_refresh(
         *_algebra(view, frozenset(s.name for s in facts.sources), stage_planner.sizes(facts)),
         ("functions", functions),
         ("keys", _keys(facts.details)),
+        ("ties", _ties(facts.details)),
         ("choice", _choice(facts, choice)),
         ("stages", "nothing to do" if choice.mode is Mode.NO_CHANGE else ""),
         *(section for mode in shown if only in (None, mode) for section in modes[mode]),
@@ -78,8 +79,14 @@ def explain_query(details: Details, view: CompiledView | None, functions: str = 
     mode = Mode.DIFFERENTIAL if details.incremental else Mode.FULL
     reason = None if details.incremental else details.refusals[0].code
     sources = frozenset(use.name for use in details.sources)
-    sections = [*_algebra(view, sources), ("functions", functions), ("keys", _keys(details)), *_outline(view, sources)]
-    return _explanation(None, mode, reason, details, [*sections, ("FULL: SQL", f"{details.query.strip()};")])
+    sections = [
+        *_algebra(view, sources),
+        ("functions", functions),
+        ("keys", _keys(details)),
+        ("ties", _ties(details)),
+        *_outline(view, sources),
+    ]
+    return _explanation(None, mode, reason, details, [*sections, ("FULL: SQL", f"{details.text.strip()};")])
 
 
 def _explanation(
@@ -111,6 +118,11 @@ def _keys(details: Details) -> str:
         return ""
     use = "the plan rests on them" if details.rests_on_keys else "they change nothing for this query"
     return "\n".join((*known, use))
+
+
+def _ties(details: Details) -> str:
+    """Return how orders are refined, in the full query as well."""
+    return "\n".join(map(str, details.refinements))
 
 
 def _outline(

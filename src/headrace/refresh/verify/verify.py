@@ -78,7 +78,7 @@ def verify(
     else:
         outside = _text(state, heads).outside
         query = bind_text(
-            details.query,
+            details.text,
             namespace=details.namespace,
             catalogs=session.catalogs(),
             views=details.views,

@@ -47,12 +47,40 @@ class Output:
         names: The name each column is seen under from outside; None for an expression without alias.
         opaque: Whether a refused construct may add columns that are not known.
         hidden: Columns that only ORDER BY reads; what cuts the rows off takes them away.
+        written: How an expression in ORDER BY can say what a column shows, by column, as far as known.
     """
 
     relation: Relation
     names: tuple[str | None, ...]
     opaque: bool = False
     hidden: tuple[str, ...] = ()
+    written: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class OrderClause:
+    """A place of the text where rows can be ordered by more.
+
+    Args:
+        at: Offset of it.
+        removed: How many characters what is put there replaces.
+        before: What stands before the first expression.
+        after: What stands after the last one.
+        terms: By column of the rows: how ORDER BY names it.
+        values: By column of the rows: how an expression in ORDER BY names it.
+    """
+
+    at: int
+    removed: int
+    before: str
+    after: str
+    terms: Mapping[str, str]
+    values: Mapping[str, str]
+
+    def renamed(self, names: Mapping[str, str]) -> OrderClause:
+        """Return it over columns of other names."""
+        terms = {names[name]: text for name, text in self.terms.items() if name in names}
+        return replace(self, terms=terms, values={names[n]: text for n, text in self.values.items() if n in names})
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +150,7 @@ class Context:
         depth: How many subqueries of expressions it is inside of.
         describe: The analysed schema of a SQL text, by Spark; None where nobody can be asked.
         functions: The user's own functions of one row, by name, and whether they are deterministic.
+        orders: Where the user's text orders rows by which something goes, by the place of that.
     """
 
     cursor: Cursor
@@ -140,6 +169,7 @@ class Context:
     depth: int = 0
     describe: Callable[[str], tuple[Column, ...]] | None = None
     functions: Mapping[str, bool] = field(default_factory=dict)
+    orders: dict[Place, OrderClause] = field(default_factory=dict)
 
     def trial(self) -> Context:
         """Return a context to read a part in whose findings may be dropped."""

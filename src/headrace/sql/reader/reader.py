@@ -8,14 +8,24 @@ understood for certain is refused by name and place; the query then refreshes FU
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from headrace.algebra.relations import Aggregate, Project, Relation, SortKey, TopK, Union, Values
 from headrace.algebra.scalar import column, substitute
 from headrace.algebra.schema import Column
-from headrace.errors import Unsupported, UserError
+from headrace.errors import Place, Unsupported, UserError
 from headrace.names import TableName
-from headrace.sql.reader.context import BoundCte, Context, Ctes, Findings, Output, Resolve, Schema, ViewText
+from headrace.sql.reader.context import (
+    BoundCte,
+    Context,
+    Ctes,
+    Findings,
+    OrderClause,
+    Output,
+    Resolve,
+    Schema,
+    ViewText,
+)
 from headrace.sql.reader.names.column_names import Names
 from headrace.sql.reader.needed_columns import pruned
 from headrace.sql.reader.query_size import CONSTRUCT, OPERATORS, SPLIT, too_large
@@ -52,12 +62,14 @@ class Reading:
         refusals: All of that, in the order of the text.
         sources: The tables it reads, through views, each once.
         columns: Its output columns.
+        orders: Where its text orders rows by which something goes, by the place of that.
     """
 
     tree: Relation | None
     refusals: tuple[Refusal, ...]
     sources: tuple[TableName, ...]
     columns: tuple[str, ...]
+    orders: Mapping[Place, OrderClause] = field(default_factory=dict)
 
 
 def read(
@@ -105,7 +117,8 @@ def read(
     refusals = findings.all()
     if refusals or output.opaque:
         return Reading(None, refusals, sources, names)
-    return Reading(pruned(_named(output.relation, names)), (), sources, names)
+    tree = pruned(_named(output.relation, names, context.orders))
+    return Reading(tree, (), sources, names, context.orders)
 
 
 def _context(
@@ -265,7 +278,7 @@ def _compare(context: Context, output: Output, described: tuple[str, ...]) -> No
         context.doubt("select list", message, 0)
 
 
-def _named(relation: Relation, names: tuple[str, ...]) -> Relation:
+def _named(relation: Relation, names: tuple[str, ...], orders: dict[Place, OrderClause]) -> Relation:
     """Return the relation under its final column names, without a node more where that can be."""
     if relation.columns == names:
         return relation
@@ -274,11 +287,14 @@ def _named(relation: Relation, names: tuple[str, ...]) -> Relation:
     if isinstance(relation, TopK):
         pairs = zip(relation.columns, names, strict=True)
         new_names = {old: column(new) for old, new in pairs}
+        if relation.place is not None and relation.place in orders:
+            called = dict(zip(relation.columns, names, strict=True))
+            orders[relation.place] = orders[relation.place].renamed(called)
         order = tuple(SortKey(substitute(key.scalar, new_names), key.direction) for key in relation.order)
-        return TopK(_named(relation.input, names), order, relation.limit, relation.offset, relation.place)
+        return TopK(_named(relation.input, names, orders), order, relation.limit, relation.offset, relation.place)
     if isinstance(relation, Union):
-        return Union(tuple(_named(branch, names) for branch in relation.branches))
+        return Union(tuple(_named(branch, names, orders) for branch in relation.branches))
     if isinstance(relation, Aggregate) and not relation.calls and relation.keys == relation.input.columns:
-        return Aggregate(_named(relation.input, names), names)
+        return Aggregate(_named(relation.input, names, orders), names)
     renames = zip(names, relation.columns, strict=True)
     return Project(relation, tuple((new, column(old)) for new, old in renames))

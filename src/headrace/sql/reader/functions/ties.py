@@ -10,10 +10,20 @@ BYs must not meet: which number of one goes with which of the other is open.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 
-from headrace.algebra.properties.dependencies import Names, closure, dependencies, of_calls, pins
-from headrace.algebra.properties.order import PEERS, equal_means_same, positional
+from headrace.algebra.properties.dependencies import Dependency, Names, closure, dependencies, of_calls, pins
+from headrace.algebra.properties.order import (
+    PEERS,
+    as_text,
+    equal_means_same,
+    is_float,
+    positional,
+    shown_as_text,
+    unbracketed_sql,
+)
 from headrace.algebra.relations import (
+    Project,
     Relation,
     TopK,
     Window,
@@ -40,6 +50,27 @@ FindKeys = Callable[[Relation], Iterable[Names]]
 """Finds keys of a relation."""
 
 
+@dataclass(frozen=True, slots=True)
+class LooseOrder:
+    """An order of rows that leaves ties between rows which differ, and by which something goes.
+
+    Args:
+        rows: The rows, by name and type.
+        told: Columns that the order, and PARTITION BY, tell apart.
+        missing: Columns in which rows that tie may differ.
+        keys: Keys of the rows.
+        refusal: What is told of it.
+        own_keys: Those among them that follow from the query alone; None for all.
+    """
+
+    rows: tuple[Column, ...]
+    told: Names
+    missing: Names
+    keys: tuple[Names, ...]
+    refusal: Refusal
+    own_keys: tuple[Names, ...] | None = None
+
+
 def undetermined(tree: Relation, types_of: TypesOf, keys: FindKeys) -> tuple[Refusal, ...]:
     """Return the window functions of a query that may give other results for the same rows.
 
@@ -48,27 +79,47 @@ def undetermined(tree: Relation, types_of: TypesOf, keys: FindKeys) -> tuple[Ref
         types_of: Spark's column types of a relation.
         keys: Finds keys of a relation.
     """
+    return tuple(loose.refusal for loose in loose_orders(tree, types_of, keys))
+
+
+def loose_orders(tree: Relation, types_of: TypesOf, keys: FindKeys) -> Iterator[LooseOrder]:
+    """Yield the orders of a query that leave ties; arguments as for `undetermined`."""
     inner = {id(node.input) for node in walk(tree) if isinstance(node, Window)}
     stacks = (_stack(node) for node in walk(tree) if isinstance(node, Window) and id(node) not in inner)
-    found = [refusal for stack in stacks for refusal in _refusals(stack, types_of, keys)]
-    cuts = [node for node in walk(tree) if isinstance(node, TopK) and not _total(node, types_of, keys)]
-    return (*found, *map(_cut_refusal, cuts))
+    for stack in stacks:
+        yield from _loose_calls(stack, types_of, keys)
+    for node in walk(tree):
+        if isinstance(node, TopK) and (loose := _loose_cut(node, types_of, keys)) is not None:
+            yield loose
 
 
-def _total(topk: TopK, types_of: TypesOf, keys: FindKeys) -> bool:
-    """Return whether ORDER BY leaves no tie between different rows.
+def _loose_cut(topk: TopK, types_of: TypesOf, keys: FindKeys) -> LooseOrder | None:
+    """Return the order of a LIMIT that leaves a tie between different rows.
 
-    Without one, whether there is one row at most.
+    None where it does not; without ORDER BY, where there is one row at most.
     """
-    if not topk.order:
-        return any(not key for key in keys(topk.input))
     ordered = frozenset(name for key in topk.order if (name := as_column(key.scalar)) is not None)
     found = tuple(keys(topk.input))
     if any(key <= ordered for key in found):
-        return True
-    exact = frozenset(column.name for column in types_of(topk.input) if equal_means_same(column.type))
-    fixed = closure(ordered & exact, dependencies(topk.input))
-    return set(topk.columns) <= fixed or any(key <= ordered | fixed for key in found)
+        return None
+    rows = types_of(topk.input)
+    exact = frozenset(column.name for column in rows if equal_means_same(column.type))
+    fixed = closure(ordered & exact, [*dependencies(topk.input), *_zeros_told(topk.input, rows)])
+    missing = frozenset(topk.columns) - fixed
+    if topk.order and (not missing or any(key <= ordered | fixed for key in found)):
+        return None
+    return LooseOrder(rows, ordered | fixed if topk.order else frozenset(), missing, found, _cut_refusal(topk))
+
+
+def _zeros_told(relation: Relation, rows: tuple[Column, ...]) -> Iterator[Dependency]:
+    """Yield floats that another column shows as texts."""
+    floats = {column.name for column in rows if is_float(column.type)}
+    if not isinstance(relation, Project) or not floats:
+        return
+    values = {unbracketed_sql(scalar.words): name for name, scalar in relation.items if name in floats}
+    for name, scalar in relation.items:
+        if (value := values.get(as_text(scalar) or "")) is not None:
+            yield frozenset({name}), frozenset({value})
 
 
 def _cut_refusal(topk: TopK) -> Refusal:
@@ -85,13 +136,15 @@ def _stack(window: Window) -> tuple[Window, ...]:
     return (window, *(_stack(below) if isinstance(below, Window) else ()))
 
 
-def _refusals(stack: tuple[Window, ...], types_of: TypesOf, keys: FindKeys) -> Iterator[Refusal]:
-    """Yield refusals for windows one below the other."""
+def _loose_calls(stack: tuple[Window, ...], types_of: TypesOf, keys: FindKeys) -> Iterator[LooseOrder]:
+    """Yield loose orders of windows one below the other."""
     if not any(positional(call) for window in stack for call in window.calls):
         return
     base = stack[-1].input
-    exact = frozenset(column.name for column in types_of(base) if equal_means_same(column.type))
-    follows = [*dependencies(base), *(each for window in stack for each in of_calls(window))]
+    rows = types_of(base)
+    exact = frozenset(column.name for column in rows if equal_means_same(column.type))
+    floats = frozenset(column.name for column in rows if is_float(column.type))
+    follows = [*dependencies(base), *(each for window in stack for each in of_calls(window)), *_zeros_told(base, rows)]
     found = tuple(keys(base))
     for window in stack:
         for call in window.calls:
@@ -99,9 +152,11 @@ def _refusals(stack: tuple[Window, ...], types_of: TypesOf, keys: FindKeys) -> I
             if not positional(call) or any(key <= told for key in found):
                 continue
             others = {other.name for w in stack for other in w.calls if not _moves_with(w, other, window, call)}
-            fixed = closure(told & (exact | others), follows)
-            if not set(base.columns) | others <= fixed and not any(key <= told | fixed for key in found):
-                yield _refusal(call)
+            zeros = {name for key in call.order if (name := shown_as_text(key.scalar, floats)) is not None}
+            fixed = closure((told & (exact | others)) | zeros, follows)
+            missing = (frozenset(base.columns) | others) - fixed
+            if missing and not any(key <= told | fixed for key in found):
+                yield LooseOrder(rows, told | fixed, missing, found, _refusal(call))
 
 
 def _refusal(call: WindowCall) -> Refusal:

@@ -18,6 +18,7 @@ from headrace.sql.reader.context import Context, Output
 from headrace.sql.reader.names.resolve import window_lexemes
 from headrace.sql.reader.refusals import not_maintained
 from headrace.sql.reader.scalars.lexemes import Lexemes, Role, is_integer, split_arguments
+from headrace.sql.reader.select.order_clauses import note_cut
 from headrace.sql.reader.select.windows import directed
 from headrace.sql.reader.syntax.query_shape import Extra, Query
 from headrace.sql.reader.syntax.tokens import counts
@@ -47,6 +48,7 @@ def limited(context: Context, query: Query, output: Output, find: Find) -> Outpu
             message = f"{extra.construct} is maintained with plain numbers, and with an ORDER BY of columns."
             context.refuse(not_maintained(extra.construct, context.place(extra.at), message))
         return _shown(output)
+    note_cut(context, extras, cuts, output)
     cut = TopK(output.relation, order, numbers.get("LIMIT"), numbers.get("OFFSET") or 0, context.place(cuts[0].at))
     return _shown(replace(output, relation=without_effect(cut) or cut))
 

@@ -30,6 +30,7 @@ from headrace.sql.reader.scalars.lexemes import (
 from headrace.sql.reader.select.aggregates import Grouping, UngroupedError, UnsupportedCallError, call_at, has_aggregate
 from headrace.sql.reader.select.below_grouping import put_below
 from headrace.sql.reader.select.grouping_sets import GroupingSets, grouping_sets, hive_sets, sets_of, trails
+from headrace.sql.reader.select.order_clauses import texts_of, written
 from headrace.sql.reader.select.windows import Definitions, Windowing, has_window, with_definitions
 from headrace.sql.reader.spark_types import types_in
 from headrace.sql.reader.subqueries.subquery_reader import SubqueryReader
@@ -80,6 +81,7 @@ class SelectReader:
         self.called: dict[str, list[Lexemes]] = {}
         self.scope = Scope((), context.case_sensitive)
         self.rows: Relation | None = None
+        self.texts: dict[str, str] = {}
 
     def read(self, ordering: Sequence[Lexemes] = ()) -> Output:
         """Return the block as algebra.
@@ -92,7 +94,7 @@ class SelectReader:
             if extra.construct != VIEW:
                 self.context.refuse_at(extra.construct, extra.at)
         joined = self._source()
-        self.rows = joined.relation
+        self.rows, self.texts = joined.relation, texts_of(joined.scope)
         relation = self.subqueries.where(joined, select.where)
         items = [item for within in select.items for item in self.items_of(within, joined.scope)]
         self.shown, self.scope = [item.lexemes for item in items], joined.scope
@@ -115,8 +117,17 @@ class SelectReader:
         relation, items = self._generated(relation, items)
         output = self._project(relation, items, joined.scope)
         if not select.distinct:
-            return replace(output, hidden=output.relation.columns[first : first + len(hidden)])
+            columns = output.relation.columns
+            return replace(output, hidden=columns[first : first + len(hidden)], written=self._written(columns))
         return Output(Aggregate(output.relation, output.relation.columns), output.names, output.opaque)
+
+    def _written(self, columns: tuple[str, ...]) -> dict[str, str]:
+        """Return how an expression in ORDER BY can say what columns of the result show."""
+        if any(map(is_generator, self.shown)):
+            return {}
+        texts = texts_of(self.scope)
+        said = ((name, written(lexemes, texts)) for name, lexemes in zip(columns, self.shown, strict=False))
+        return {name: text for name, text in said if text is not None}
 
     def place(self, lexemes: Lexemes) -> int | None:
         """Return the position of the select item that an expression of ORDER BY repeats.
@@ -193,7 +204,7 @@ class SelectReader:
 
     def _windowed(self, relation: Relation, items: list[Item]) -> tuple[Relation, list[Item]]:
         divided = tuple(lexeme.parts[0] for item in items[len(items) - len(self.keys) :] for lexeme in item.lexemes)
-        windowing = Windowing(self.context, relation, divided)
+        windowing = Windowing(self.context, relation, divided, self.select.windows, self.texts)
         out = [replace(item, lexemes=windowing.over(item.lexemes)) for item in items]
         if any(lexeme.role is Role.NAME for item in out for lexeme in item.lexemes):
             return relation, out
@@ -348,6 +359,8 @@ class SelectReader:
         if not _understood(out, condition, grouping):
             return relation, items
         result: Relation = grouping.relation(relation)
+        texts = ((grouping.key(each), written(each, self.texts)) for each in grouping.grouped)
+        self.texts = {} if sets is not None else {key: text for key, text in texts if text is not None}
         known = self._keyed(scope, grouping)
         result, out = self._valued(result, out, known)
         return (self.subqueries.filtered(result, known, condition) if condition else result), out

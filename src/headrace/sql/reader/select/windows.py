@@ -27,7 +27,9 @@ from headrace.sql.reader.scalars.lexemes import (
     scalar,
     split_arguments,
 )
+from headrace.sql.reader.select.order_clauses import Texts, note_over
 from headrace.sql.reader.syntax.over_clause import DIRECTION, FRAME, ORDER, PARTITION
+from headrace.sql.reader.syntax.query_shape import Range
 
 Definitions = Mapping[str, Lexemes]
 """Named windows, folded, with what stands inside their brackets."""
@@ -70,11 +72,13 @@ class Over:
         partition: The expressions of PARTITION BY.
         order: The expressions of ORDER BY.
         frame: The frame as written.
+        frame_at: Where it stands within the brackets.
     """
 
     partition: tuple[Lexemes, ...]
     order: tuple[SortKey, ...]
     frame: str
+    frame_at: int
 
 
 @dataclass
@@ -85,11 +89,15 @@ class Windowing:
         context: Where refusals go.
         relation: The rows they are computed over.
         divided: Columns that every PARTITION BY begins with.
+        named: Named windows.
+        texts: How the SELECT names the columns of the rows.
     """
 
     context: Context
     relation: Relation
     divided: tuple[str, ...] = ()
+    named: tuple[tuple[str, Range], ...] = ()
+    texts: Texts = field(default_factory=dict)
     _names: Names = field(default_factory=Names)
     _keys: dict[tuple[tuple[str, ...], ...], tuple[str, Scalar]] = field(default_factory=dict)
     _calls: dict[tuple[str, ...], list[WindowCall]] = field(default_factory=dict)
@@ -109,7 +117,17 @@ class Windowing:
                 continue
             clause = next((i for i in range(at, len(lexemes)) if _ends_call(lexemes, at, i)), len(lexemes) - 1)
             end = closing_bracket(lexemes, clause + 1) + 1
-            out.append(input_lexeme(self._call(lexemes[at:clause], _over(lexemes[clause + 2 : end - 1])), lexemes[at]))
+            over = _over(lexemes[clause + 2 : end - 1])
+            out.append(input_lexeme(self._call(lexemes[at:clause], over), lexemes[at]))
+            note_over(
+                self.context,
+                lexemes[at:clause],
+                lexemes[clause:end],
+                over.frame_at,
+                self.named,
+                self.texts,
+                ordered=bool(over.order),
+            )
             at = end
         return tuple(out)
 
@@ -163,17 +181,17 @@ def _over(lexemes: Lexemes) -> Over:
     """Read what stands inside the brackets of OVER."""
     partition: tuple[Lexemes, ...] = ()
     order: tuple[SortKey, ...] = ()
-    frame = ""
+    frame, frame_at = "", len(lexemes)
     starts = [i for i in range(len(lexemes)) if _begins(lexemes, i)]
     for start, end in pairwise((*starts, len(lexemes))):
         word = lexemes[start].text.upper()
         if word in FRAME:
-            frame = " ".join(lexeme.text for lexeme in lexemes[start:end])
+            frame, frame_at = " ".join(lexeme.text for lexeme in lexemes[start:end]), start
         elif word in ORDER:
             order = tuple(_sort_key(each) for each in split_arguments(lexemes[start + 2 : end]))
         else:
             partition = split_arguments(lexemes[start + 2 : end])
-    return Over(partition, order, frame)
+    return Over(partition, order, frame, frame_at)
 
 
 def _begins(lexemes: Lexemes, at: int) -> bool:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from headrace.config import load
+from headrace.spark.end_session import close_catalogs_in
 from headrace.spark.jars import ensure
 from headrace.spark.java import find_java
 from headrace.spark.session import session_options
@@ -50,6 +51,9 @@ class SurvivingSpark:
     def _stop_context(self) -> None:
         active = getattr(getattr(self.gateway.jvm, "org.apache.spark.SparkContext$"), "MODULE$").getActive()
         if active.isDefined():
+            sessions = getattr(getattr(self.gateway.jvm, "org.apache.spark.sql.classic.SparkSession$"), "MODULE$")
+            if (default := sessions.getDefaultSession()).isDefined():  # of a process that was killed
+                close_catalogs_in(self.gateway.jvm, default.get())
             active.get().stop()
 
 

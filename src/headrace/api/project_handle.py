@@ -79,10 +79,9 @@ class ProjectHandle:
         """Close the catalog and stop the Spark session, if this object started it."""
         self._hooks.close()
         self._catalog.close()
-        if self._lazy.owned:
-            self._lazy.stop()
-        elif self._parts is not None:
+        if not self._lazy.owned and self._parts is not None:
             self._parts.refresher.changes.clear()
+        self._lazy.close()
 
     def cancel_jobs(self) -> None:
         """Cancel the Spark jobs that this project runs, in any thread; they raise `CANCELLED` there.

@@ -114,12 +114,22 @@ class LazySpark:
         if runner is not None:
             runner.interrupt_all()
 
-    def stop(self) -> None:
-        """Stop the session, if it was started here; its driver may be dead already."""
-        from headrace.spark.end_session import stop
+    def close(self) -> None:
+        """Close the sessions that were made for this object, and stop Spark if it was started here.
+
+        The driver may be dead already. A session that the user brought stays as it is.
+        """
+        from headrace.spark.end_session import close_catalogs, stop
 
         with self._lock:
-            if self.owned and self._session is not None:
+            if self._session is None or not self._checked:
+                return
+            if self._runner is not None:
+                for session in self._runner.derived():
+                    close_catalogs(session)
+            if self.owned or self._start is not None:
+                close_catalogs(self._session)
+            if self.owned:
                 stop(self._session, remote=self._settings.spark_remote is not None)
 
     def namespace(self) -> tuple[str, ...]:

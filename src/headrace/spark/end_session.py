@@ -12,6 +12,8 @@ import warnings
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from headrace.names import LAKE, STAGING
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -35,6 +37,35 @@ def stop(session: SparkSession, *, remote: bool) -> None:
     except Exception:  # Py4J's or Python's own, by how the JVM died
         if not remote:
             end(session)
+
+
+def close_catalogs(session: SparkSession) -> None:
+    """Close what catalogs of a classic session hold; ends its use, and never fails.
+
+    Spark keeps their connections to the database until garbage is collected: a process that opens projects again and
+    again, or a server with a session per command, would use up those of a PostgreSQL server.
+
+    Args:
+        session: The session; its JVM may be gone.
+    """
+    java: Any = getattr(session, "_jsparkSession", None)
+    if java is not None:
+        close_catalogs_in(session._jvm, java)
+
+
+def close_catalogs_in(jvm: Any, java: Any) -> None:
+    """Do the same for a session that only the JVM knows.
+
+    Args:
+        jvm: Py4J's view of it.
+        java: The session there.
+    """
+    with suppress(Exception):
+        manager = java.sessionState().catalogManager()
+        used = str(manager.listCatalogs(jvm.scala.Option.apply(None)).mkString(",")).split(",")
+        for name in {LAKE, STAGING}.intersection(used):  # asking for one that was not used would make it
+            with suppress(Exception):
+                manager.catalog(name).icebergCatalog().close()
 
 
 def end(session: SparkSession) -> None:

@@ -132,8 +132,7 @@ class SparkRunner:
             former = self._shared.functions
             if functions is former:
                 return
-            sessions = [self.session, *(child.session for child in self._shared.children.values())]
-            for session in dict.fromkeys(sessions):
+            for session in (self.session, *self.derived()):
                 register(session, functions, former)
             self._shared.functions = functions
 
@@ -429,8 +428,12 @@ class SparkRunner:
 
     def interrupt_all(self) -> None:
         """Stop what runs in this runner's sessions, and nothing of others; never fails."""
-        for session in dict.fromkeys((self.session, *(child.session for child in self._shared.children.values()))):
+        for session in (self.session, *self.derived()):
             interrupt_session(session)
+
+    def derived(self) -> tuple[SparkSession, ...]:
+        """Return the sessions that were made of this runner's."""
+        return tuple({child.session: None for child in list(self._shared.children.values())})
 
     def cancel(self, group: JobGroup) -> None:
         """Stop a group's running jobs; their thread receives `CANCELLED`."""

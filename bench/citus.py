@@ -1,4 +1,4 @@
-"""Cuts over a Citus cluster, and landings at them, while clients of all nodes commit 100 transactions a second.
+"""Cuts over a Citus cluster while clients of all nodes commit 100 transactions a second, and sinks into it.
 
 Each transaction writes to two distributed tables, mostly on two workers. HEADRACE_CITUS_BIN names a PostgreSQL with
 Citus; without one the suite says what it needs. A landing is measured up to files: what Spark does with them is the
@@ -19,7 +19,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from bench.measure import Figure, listed, median, show
+from bench import sinks
+from bench.measure import Figure, listed, median, project, show
 from headrace.names import LAKE, TableName
 from headrace.sources.postgres.citus.citus_capture import CitusCapture
 from headrace.sources.postgres.spool.spool import Spool
@@ -57,7 +58,21 @@ def run(options: argparse.Namespace) -> list[Figure]:
         show(Figure("citus", f"{case}: median", median(held), "s", GOAL, detail="locks held")),
         show(slowest),
         show(Figure("citus", "reading up to a cut: median", median(landed), "s", detail="the cut included")),
+        *_sinks(options),
     ]
+
+
+def _sinks(options: argparse.Namespace) -> list[Figure]:
+    """Measure sinks into tables of each placement, each in a cluster of its own beside one Spark."""
+    from kit.citus_cluster import citus_cluster
+
+    figures = []
+    for placement in ("reference", "distributed"):
+        with citus_cluster() as cluster, project(options.master) as hr:
+            given = {"key": ["id"], "placement": placement}
+            target = sinks.Target("keyed", cluster.url, f"{placement}, with a key", given)
+            figures += sinks.measured(hr, [target], "citus", max(2, options.rounds // 2))
+    return figures
 
 
 def _landings(

@@ -1,4 +1,4 @@
-"""A stream table into PostgreSQL: its first load, and changes of rows with a key and without.
+"""A stream table into PostgreSQL or Citus: its first load, and changes of rows with a key and without.
 
 Files of the lake to rows that are committed, the time of refreshing left out; fsync is off, as it is not the disk that
 is measured.
@@ -7,11 +7,15 @@ is measured.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import psycopg
 
 from bench.measure import Figure, listed, median, project, show
 from bench.servers import database, server, with_spare_files
+from headrace.api.facade import Headrace
 
 ROWS = 1_000_000
 CHANGED = 100_000
@@ -24,37 +28,61 @@ QUERY = (
 )
 
 
+@dataclass(frozen=True)
+class Target:
+    """Where the rows go.
+
+    Args:
+        name: Of the sink and its table.
+        url: The database; two sinks into one would be one transaction.
+        words: What is measured, as figures name it.
+        options: Further arguments of `hr.sinks.create`.
+        goals: Rows a second of the first load and of changes; None where they are only recorded.
+    """
+
+    name: str
+    url: str
+    words: str
+    options: dict[str, Any]
+    goals: tuple[float | None, float | None] = (None, None)
+
+
 def run(options: argparse.Namespace) -> list[Figure]:
     """Measure both ways on one server."""
-    figures = []
     with server() as url, project(options.master) as hr:
         with psycopg.connect(url, autocommit=True) as db:
             with_spare_files(db)
-        targets = {name: database(url, name) for name in ("keyed", "bag")}  # in one they would be one transaction
-        hr.sql("CREATE NAMESPACE lake.s")
-        hr.sql("CREATE TABLE s.source (id BIGINT, amount DOUBLE) USING iceberg")
-        hr.sql(f"INSERT INTO s.source SELECT id, id * 0.25 FROM range({ROWS})")
-        hr.create_stream_table("s.result", QUERY, refresh_mode="DIFFERENTIAL")
-        for way, key in (("with a key", ["id"]), ("a bag", [])):
-            name = "keyed" if key else "bag"
-            loaded = hr.sinks.create(name, "s.result", targets[name], f"public.{name}", key=key, schedule="MANUAL")
-            assert loaded is not None
-            rate = loaded.rows / loaded.seconds
-            detail = f"{loaded.rows:,} rows in {loaded.seconds:.1f} s"
-            figures.append(show(Figure("sinks", f"first load, {way}", rate, "rows/s", LOAD, True, detail)))
-        rates: dict[str, list[float]] = {"keyed": [], "bag": []}
-        for turn in range(max(2, options.rounds // 2)):
-            at = turn * CHANGED
-            hr.sql(f"UPDATE lake.s.source SET amount = amount + 1 WHERE id >= {at} AND id < {at + CHANGED}")
-            hr.refresh("s.result")
-            for name, found in rates.items():
-                (result,) = hr.sinks.write(name)
-                assert (result.inserted, result.deleted) == (CHANGED, CHANGED)
-                found.append(CHANGED / result.seconds)
-        for name, goal in (("keyed", CHANGE), ("bag", None)):
-            label = f"{CHANGED:,} rows updated of {ROWS:,}, {'with a key' if name == 'keyed' else 'a bag'}"
-            found = rates[name]
-            figures.append(show(Figure("sinks", label, median(found), "rows/s", goal, True, listed(found))))
-        assert hr.sinks.verify("keyed").ok
-        assert hr.sinks.verify("bag").ok
+        targets = [
+            Target("keyed", database(url, "keyed"), "with a key", {"key": ["id"]}, (LOAD, CHANGE)),
+            Target("bag", database(url, "bag"), "a bag", {}, (LOAD, None)),
+        ]
+        return measured(hr, targets, "sinks", max(2, options.rounds // 2))
+
+
+def measured(hr: Headrace, targets: Sequence[Target], suite: str, turns: int) -> list[Figure]:
+    """Load a stream table into each target, then write changes there by turns."""
+    figures = []
+    hr.sql("CREATE NAMESPACE lake.s")
+    hr.sql("CREATE TABLE s.source (id BIGINT, amount DOUBLE) USING iceberg")
+    hr.sql(f"INSERT INTO s.source SELECT id, id * 0.25 FROM range({ROWS})")
+    hr.create_stream_table("s.result", QUERY, refresh_mode="DIFFERENTIAL")
+    for to in targets:
+        loaded = hr.sinks.create(to.name, "s.result", to.url, f"public.{to.name}", schedule="MANUAL", **to.options)
+        assert loaded is not None
+        rate = loaded.rows / loaded.seconds
+        detail = f"{loaded.rows:,} rows in {loaded.seconds:.1f} s"
+        figures.append(show(Figure(suite, f"first load, {to.words}", rate, "rows/s", to.goals[0], True, detail)))
+    rates: dict[str, list[float]] = {to.name: [] for to in targets}
+    for turn in range(turns):
+        at = turn * CHANGED
+        hr.sql(f"UPDATE lake.s.source SET amount = amount + 1 WHERE id >= {at} AND id < {at + CHANGED}")
+        hr.refresh("s.result")
+        for name, found in rates.items():
+            (result,) = hr.sinks.write(name)
+            assert (result.inserted, result.deleted) == (CHANGED, CHANGED)
+            found.append(CHANGED / result.seconds)
+    for to in targets:
+        label, found = f"{CHANGED:,} rows updated of {ROWS:,}, {to.words}", rates[to.name]
+        figures.append(show(Figure(suite, label, median(found), "rows/s", to.goals[1], True, listed(found))))
+        assert hr.sinks.verify(to.name).ok
     return figures

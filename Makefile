@@ -1,6 +1,6 @@
 # One command each; every target sets up what it needs first, and a second run finds that done.
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo demo-postgres demo-deploy test fresh-durations check test-fast test-histories test-spark test-crash test-long test-postgres test-citus bench lock clean
+.PHONY: help setup java demo demo-postgres demo-deploy test fresh-durations check test-fast test-histories test-spark test-crash test-long test-postgres test-citus test-browser bench lock clean
 SHELL := /bin/sh
 
 BIN := .venv/bin
@@ -91,6 +91,10 @@ test-postgres: .venv/.stamp-setup ## The tests of capture against another Postgr
 
 test-citus: setup ## Capture from a real Citus cluster (HEADRACE_CITUS_BIN names a folder with PostgreSQL and Citus installed)
 	@scripts/find-citus >/dev/null && $(WITH_JAVA) $(PYTEST) tests/citus
+
+test-browser: .venv/.stamp-setup ## The page in a real Chromium, which is found or installed; renews the pictures of docs/images
+	@browser=$$(scripts/find-chromium) && HEADRACE_CHROMIUM="$$browser" HEADRACE_SCREENSHOTS=docs/images \
+		$(BIN)/python -m pytest tests/browser
 
 bench: setup ## The measurements of BENCHMARKS.md
 	$(WITH_JAVA) $(BIN)/python -m bench

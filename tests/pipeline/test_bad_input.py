@@ -113,7 +113,7 @@ def test_dropping_what_has_consumers(hr: Headrace, ns: str, source: str) -> None
         ),
         ("SELECT k, rand() AS r FROM {ns}.t", "rand", FullReason.NOT_DETERMINISTIC),
         ("SELECT k, current_timestamp() AS r FROM {ns}.t", "current_timestamp", FullReason.NOT_DETERMINISTIC),
-        ("SELECT k, v, row_number() OVER (ORDER BY k) AS r FROM {ns}.t", "row_number", FullReason.NOT_DETERMINISTIC),
+        ("SELECT k, v, last_value(v) OVER (ORDER BY k) AS r FROM {ns}.t", "last_value", FullReason.NOT_DETERMINISTIC),
     ],
 )
 def test_auto_says_why_full_and_differential_refuses(

@@ -83,7 +83,8 @@ NEVER = {
     "outer columns in a query of its FROM": (
         "SELECT k,\n (SELECT max(w) FROM (SELECT w FROM {ns}.u WHERE u.k = t.k) z) AS m FROM {ns}.t"
     ),
-    "cut without an order": "SELECT k FROM {ns}.t\nLIMIT 1",
+    "cut between maps": "SELECT k FROM (SELECT k, map(v, k) AS m FROM {ns}.t\nLIMIT 1) WHERE size(m) > 0",
+    "cut at what is computed": "SELECT k FROM {ns}.t\nLIMIT 1 + 1",
     "floats that are not among others": "SELECT k FROM {ns}.t WHERE CAST(v AS DOUBLE)\n NOT IN (SELECT k FROM {ns}.u)",
     "intervals that groups remember": "SELECT k,\n max(make_dt_interval(v)) > INTERVAL 1 DAY m FROM {ns}.t GROUP BY k",
 }

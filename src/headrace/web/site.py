@@ -124,7 +124,9 @@ def condition(table: StreamTableInfo) -> tuple[str, str]:
         return "late", "late"
     if table.status is Status.NEW:
         return "new", "not loaded"
-    return "good", "fresh" if table.lag == 0 or table.lag is None else "within target"
+    if not table.lag:
+        return "good", "fresh"
+    return "good", "following" if table.target is None else "within target"
 
 
 def is_late(table: StreamTableInfo) -> bool:

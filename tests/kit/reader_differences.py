@@ -166,6 +166,13 @@ def _without_effect(dispute: Dispute) -> bool:
     return found
 
 
+def _without_from(dispute: Dispute) -> bool:
+    """LEFT JOIN LATERAL with a subquery that reads no table."""
+    return _writes(dispute, "LATERAL") and _drop(
+        dispute.spark, "outer joins", lambda fact: fact[0] == "LEFT" and not fact[1]
+    )
+
+
 def _whether_rows(dispute: Dispute) -> bool:
     if not dispute.asks("Exists"):
         return False
@@ -247,6 +254,7 @@ DIFFERENCES = (
     Difference("flags", "Whether a subquery has rows, or NULLs, is counted once for all rows.", _flags),
     Difference("first of each", "LIMIT for each outer row is row_number() at most n, in the same order.", _numbered),
     Difference("without effect", "LIMIT leaves one row at most as it is; LIMIT 0 leaves none.", _without_effect),
+    Difference("LATERAL without FROM", "Its one row is columns of the row before it, and no join.", _without_from),
     Difference(
         "whether there are rows", "EXISTS is not decided by GROUP BY and LIMIT, which are left out.", _whether_rows
     ),

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from headrace.algebra.relations import Filter, Join, OuterJoin, Project, Relation, Values
-from headrace.algebra.scalar import TRUE, Scalar, all_of
+from headrace.algebra.scalar import TRUE, Scalar, all_of, column, compose
 from headrace.algebra.tree import identity
 from headrace.sql.reader.context import Context, Output
 from headrace.sql.reader.names.column_names import Names
@@ -202,13 +202,27 @@ def padded(
         on: The join's own condition, given the subquery's columns.
     """
     columns, items = _columns(rows, names, prefix, qualifier)
+    if isinstance(rows.relation, Values):
+        beside = Project(left, (*identity(left.columns), *items))
+        return _where_met(beside, left, items, all_of(filter(None, (rows.condition, on(columns))))), columns
     own = set(rows.relation.columns)
-    if isinstance(rows.relation, Values) or any(not value.columns <= own for _, value in items):
+    if any(not value.columns <= own for _, value in items):
         return None
     kept = [] if rows.condition is None else [name for name in rows.relation.columns if name in rows.condition.columns]
     right = Project(rows.relation, (*identity(tuple(kept)), *items))
     both = all_of(part for part in (rows.condition, on(columns)) if part is not None)
     return OuterJoin(left, right, both or TRUE), columns
+
+
+def _where_met(beside: Relation, left: Relation, items: list[tuple[str, Scalar]], condition: Scalar | None) -> Relation:
+    """Return rows beside the one row of a subquery without FROM.
+
+    NULLs where the condition is not true.
+    """
+    if condition is None or condition.sql.upper() == TRUE.sql.upper():
+        return beside
+    met = ((name, compose("CASE WHEN {c} THEN {v} END", c=condition, v=column(name))) for name, _ in items)
+    return Project(beside, (*identity(left.columns), *met))
 
 
 def _columns(

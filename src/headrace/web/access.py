@@ -92,7 +92,7 @@ class Sessions:
         self.rules = rules
         self._sessions: dict[str, Session] = {}
         self._key = secrets.token_bytes(32)
-        self._tries: deque[float] = deque()
+        self._tries: deque[float] = deque(maxlen=TRIES)
 
     def of_cookie(self, value: str | None) -> Session | None:
         """Return the session of a cookie; None where there is none, or it has ended."""

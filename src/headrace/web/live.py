@@ -15,6 +15,9 @@ from headrace.web.site import Site
 LOOK_SECONDS = 1.0
 """Time between two looks, of all browsers together."""
 
+ENDING_SECONDS = 0.1
+"""After so long it is noticed that the server is about to end."""
+
 ANYWAY_SECONDS = 10.0
 """Lags grow though nothing happens."""
 
@@ -47,14 +50,20 @@ class Live:
         try:
             yield "retry: 3000\n\n"
             seen, told = await self._look(), time.monotonic()
-            while not await request.is_disconnected():
-                await asyncio.sleep(LOOK_SECONDS)
+            while not await request.is_disconnected() and await self._paused():
                 now = await self._look()
                 if now != seen or time.monotonic() - told > ANYWAY_SECONDS:
                     seen, told = now, time.monotonic()
                     yield "event: changed\ndata: {}\n\n"
         finally:
             self._listening -= 1
+
+    async def _paused(self) -> bool:
+        """Wait until the next look; return False when the server is about to end."""
+        until = time.monotonic() + LOOK_SECONDS
+        while time.monotonic() < until and not self._site.ending.is_set():
+            await asyncio.sleep(ENDING_SECONDS)
+        return not self._site.ending.is_set()
 
     async def _look(self) -> object:
         async with self._lock:

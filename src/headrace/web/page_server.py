@@ -52,15 +52,20 @@ def serve_page(
             server = http_server(Doorkeeper(application(site, sessions), sessions, here))
             url = f"http://{here}/" + (f"?token={rules.secret}" if rules.kind == "token" else "")
             threading.Thread(target=_look, args=(site,), daemon=True).start()
-            asyncio.run(_until_told(server, listener, lambda: listening(url)))
+            asyncio.run(_until_told(server, site, listener, lambda: listening(url)))
     finally:
         site.close()
 
 
-async def _until_told(server: uvicorn.Server, listener: socket.socket, ready: Callable[[], None]) -> None:
+async def _until_told(server: uvicorn.Server, site: Site, listener: socket.socket, ready: Callable[[], None]) -> None:
     """Serve until Ctrl-C or SIGTERM, which end it well."""
+
+    def end() -> None:
+        site.ending.set()
+        server.should_exit = True
+
     for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, lambda: setattr(server, "should_exit", True))
+        asyncio.get_running_loop().add_signal_handler(number, end)
     ready()
     await server.serve(sockets=[listener])
 

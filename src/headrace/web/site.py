@@ -53,12 +53,14 @@ class Site:
 
     Attributes:
         actions: What they do; None where there are none.
+        ending: Set when nobody is to wait for news any more.
         project: The project, open.
         monitor: Looks at it, no more often than that pays.
     """
 
     def __init__(self, settings: Settings, *, buttons: bool = False) -> None:
         self.settings = settings
+        self.ending = threading.Event()
         self.project = Headrace(settings, create=False)
         self.actions = Actions(settings.root, self.project) if buttons else None
         self.monitor = ProjectMonitor(settings)

@@ -185,6 +185,8 @@ def test_looking_starts_no_spark(shown: Shown) -> None:
 
 # ---- live
 
+listeners: list[http.client.HTTPConnection] = []
+
 
 def test_what_happens_is_shown_without_asking(shown: Shown) -> None:
     connection = http.client.HTTPConnection("127.0.0.1", shown.browser.port, timeout=120)
@@ -207,7 +209,7 @@ def test_what_happens_is_shown_without_asking(shown: Shown) -> None:
     refresh(shown.settings, shown.lake, "b")
     assert told.wait(120)
     until(lambda: shown.browser.ask("/tables/s.b").page().text != before)
-    connection.close()
+    listeners.append(connection)  # as a browser that is open while the server ends
 
 
 # ---- buttons, passwords, proxies
@@ -272,7 +274,9 @@ def test_a_proxy_says_who_it_is(tmp_path: Path) -> None:
         assert browser.ask("/actions", pause, X_User="ada <b>").status == 303
         until(lambda: "by ada <b>" in browser.ask("/", X_User="bob").page().text)
     with page_server(settings, "--proxy-header", "X-User", "--proxy-from", "10.0.0.1") as (url, _process):
-        assert Browser(int(url.rpartition(":")[2].strip("/"))).ask("/", X_User="ada").status == 401
+        stranger = Browser(int(url.rpartition(":")[2].strip("/")))
+        assert stranger.ask("/", X_User="ada").status == 401
+        assert stranger.ask("/", X_User="ada", X_Forwarded_For="10.0.0.1").status == 401
 
 
 # ---- large projects

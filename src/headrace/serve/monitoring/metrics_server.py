@@ -49,7 +49,7 @@ def serving_metrics(monitor: ProjectMonitor, address: Address) -> Iterator[Addre
         yield Address(address.host, listener.getsockname()[1])
     finally:
         server.should_exit = True
-        thread.join(5.0)
+        thread.join(10.0)
         listener.close()
 
 
@@ -111,6 +111,7 @@ def http_server(application: ASGIApp) -> uvicorn.Server:
             log_config=None,
             access_log=False,
             server_header=False,
-            timeout_graceful_shutdown=1,
+            proxy_headers=False,  # who asks is who is connected, whatever a header says
+            timeout_graceful_shutdown=5,
         )
     )

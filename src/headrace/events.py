@@ -304,6 +304,16 @@ class SchedulerLoad(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class SparkStarting(Event):
+    """Spark is being started, which takes some seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class SparkStarted(Event):
+    """Spark is up, or its start has failed."""
+
+
+@dataclass(frozen=True, slots=True)
 class Notice(Event):
     """A message for the person at the terminal, such as a migration or a recovery."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -59,10 +60,10 @@ class Invocation:
         except UserError:
             return None
 
-    def open(self) -> Headrace:
-        """Open the project; to be closed by the caller.
+    def open(self) -> AbstractContextManager[Headrace]:
+        """Open the project for a `with` block.
 
-        Where a server runs the command, it is the server's, and closing it leaves it open.
+        Where a server or the prompt runs the command, it is theirs, and stays open.
         """
         if (caller := surroundings.caller()) is not None:
             return caller.open()

@@ -5,16 +5,26 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headrace.cli.console import stderr
 from headrace.cli.invocation import Invocation
 from headrace.cli.render import format as fmt
-from headrace.cli.surroundings import caller
+from headrace.cli.surroundings import served
 from headrace.errors import HeadraceError
-from headrace.events import Event, Events, Notice, RefreshFailed, RefreshFinished, RefreshStarted, StageStarted
+from headrace.events import (
+    Event,
+    Events,
+    Notice,
+    RefreshFailed,
+    RefreshFinished,
+    RefreshStarted,
+    SparkStarted,
+    SparkStarting,
+    StageStarted,
+)
 from headrace.observability.event_words import news, plain_line, reason_of
 
 if TYPE_CHECKING:
@@ -36,16 +46,23 @@ class Line:
 
 
 class Board:
-    """Collects events by table; refreshing threads write, the display's thread reads."""
+    """Collects events by table; refreshing threads write, the display's thread reads.
+
+    Attributes:
+        starting: Whether Spark is being started.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._lines: dict[str, Line] = {}
+        self.starting = False
 
     def note(self, event: Event) -> None:
         """Take an event in."""
         with self._lock:
             match event:
+                case SparkStarting() | SparkStarted():
+                    self.starting = isinstance(event, SparkStarting)
                 case RefreshStarted():
                     self._lines.pop(event.table, None)
                     self._lines[event.table] = Line(event.table, event.mode, time.monotonic())
@@ -90,7 +107,8 @@ class Display:
         for line in running:
             table.add_row(self._spinner, line.table, line.mode, line.stage, fmt.seconds(now - line.started))
         if not running:
-            table.add_row(self._spinner, f"[dim]{self._title}[/]", "", "", fmt.seconds(now - self._began))
+            title = "Starting Spark" if self._board.starting else self._title
+            table.add_row(self._spinner, f"[dim]{title}[/]", "", "", fmt.seconds(now - self._began))
         hidden = len(done) - FINISHED_SHOWN
         return Group(f"[dim]… {hidden} more finished[/]", table) if hidden > 0 else table
 
@@ -160,9 +178,11 @@ def _live(console: Console, events: Events, title: str) -> Iterator[None]:
     from rich.live import Live
     from rich.text import Text
 
+    from headrace.spark.starting import telling_by
+
     board = Board()
     display = Display(board, title)
-    own = caller() is None  # what a server's other commands say must not be caught
+    own = not served()  # what a server's other commands say must not be caught
     with Live(
         display,
         console=console,
@@ -179,8 +199,10 @@ def _live(console: Console, events: Events, title: str) -> Iterator[None]:
                 board.note(event)
 
         unsubscribe = events.subscribe(tell)
+        heard = telling_by(lambda line: live.console.print(Text(line))) if own else nullcontext()
         try:
-            yield
+            with heard:
+                yield
         except BaseException:
             done = [line for line in board.lines() if line.finished]
             for line in done:

@@ -1,7 +1,7 @@
 """What surrounds a command: streams, terminal, working folder, variables, open project.
 
 They are this process's own, or, where a server runs commands of several callers at once, those of the caller: hence in
-a context variable, and never in `sys`.
+a context variable, and never in `sys`. A prompt is a caller, too: of the verbs that are typed at it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Whoever called a command that a server runs.
+    """Whoever called a command: of a server, or by typing it at the prompt.
 
     Args:
         stdin: Its input.
@@ -32,7 +32,9 @@ class Caller:
         width: Columns of its terminal; None without one.
         height: Lines of it.
         root: The project folder.
-        open: Returns the project that the server keeps open.
+        open: Returns the project, which stays open when the command has ended.
+        served: Whether a server runs the command; else the prompt does.
+        page: Shows a long text page by page; None where whole texts are printed.
     """
 
     stdin: IO[str]
@@ -43,7 +45,9 @@ class Caller:
     width: int | None
     height: int | None
     root: Path
-    open: Callable[[], Headrace]
+    open: Callable[[], AbstractContextManager[Headrace]]
+    served: bool = True
+    page: Callable[[str], None] | None = None
 
 
 _CALLER: ContextVar[Caller | None] = ContextVar("caller", default=None)
@@ -60,8 +64,18 @@ def called_by(caller: Caller) -> Iterator[None]:
 
 
 def caller() -> Caller | None:
-    """Return who called the command, if a server runs it."""
+    """Return who called the command, if a server or the prompt runs it."""
     return _CALLER.get()
+
+
+def served() -> bool:
+    """Return whether a server runs the command."""
+    return (of := _CALLER.get()) is not None and of.served
+
+
+def page() -> Callable[[str], None] | None:
+    """Return what shows long results page by page; None where they are printed."""
+    return None if (of := _CALLER.get()) is None else of.page
 
 
 def stdin() -> IO[str]:

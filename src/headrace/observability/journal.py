@@ -17,6 +17,8 @@ from headrace.events import (
     Events,
     RefreshStarted,
     SchedulerLoad,
+    SparkStarted,
+    SparkStarting,
     StageFinished,
     StageStarted,
     fields_of,
@@ -26,7 +28,7 @@ from headrace.events import (
 KEPT = dt.timedelta(days=7)
 """Events older than that are forgotten when schedules start."""
 
-PASSING = (RefreshStarted, StageStarted, StageFinished, SchedulerLoad)
+PASSING = (RefreshStarted, StageStarted, StageFinished, SchedulerLoad, SparkStarting, SparkStarted)
 """Of interest only while they happen."""
 
 

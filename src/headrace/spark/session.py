@@ -7,7 +7,7 @@ import re
 import signal
 import sys
 import threading
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from headrace.config import Settings
 from headrace.errors import EnvironmentFault, UserError
-from headrace.events import Events
+from headrace.events import Events, SparkStarted, SparkStarting
 from headrace.extras import CONNECT_PACKAGES, require
 from headrace.names import LAKE, STAGING
 from headrace.spark.class_archive import java_options
@@ -23,6 +23,7 @@ from headrace.spark.errors import translated
 from headrace.spark.interrupts import settle_sigint
 from headrace.spark.jars import ensure
 from headrace.spark.java import find_java
+from headrace.spark.starting.jvm_stderr import launch_jvm
 from headrace.spark.starting.reachable import refuse_unreachable
 from headrace.spark.starting.task_slots import available_cores, with_spare_slots
 
@@ -177,11 +178,24 @@ def running_session() -> SparkSession | None:
 def open_session(settings: Settings, events: Events | None = None) -> SparkSession:
     """Start (or connect to) Spark.
 
+    Args:
+        settings: The project's.
+        events: Hears that it starts, and of jars that are fetched.
+
     Raises:
         EnvironmentFault: `JAVA_MISSING`, `JAVA_UNSUPPORTED`, `JARS_UNAVAILABLE`, `JAR_CORRUPT`, `SPARK_UNAVAILABLE`.
             `PACKAGE_MISSING`.
         UserError: `CONFIG_INVALID`.
     """
+    told = events or Events()
+    told.emit(SparkStarting())
+    try:
+        return _open_session(settings, events)
+    finally:
+        told.emit(SparkStarted())
+
+
+def _open_session(settings: Settings, events: Events | None) -> SparkSession:
     require("pyspark", "Spark", "connect" if settings.spark_remote else "local")
     if settings.spark_remote:
         refuse_unreachable(settings.spark_remote)
@@ -189,6 +203,7 @@ def open_session(settings: Settings, events: Events | None = None) -> SparkSessi
     refuse_unreachable(settings.spark_master)
     find_java()
     jars = ensure(settings, events)
+    from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
     if settings.spark_master.startswith("local"):
@@ -196,10 +211,14 @@ def open_session(settings: Settings, events: Events | None = None) -> SparkSessi
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # or Python functions run in whatever python3 is
     _silence_pyspark()
     former = signal.getsignal(signal.SIGINT)
-    with translated(), uninterrupted():
+    with translated(), uninterrupted() as still:
         master, slots = with_spare_slots(settings.spark_master)
-        builder = SparkSession.builder.master(master)
-        for key, value in {**slots, **session_options(settings, jars)}.items():
+        options = {"spark.master": master, **slots, **session_options(settings, jars)}
+        launch_jvm(options)
+        SparkContext.getOrCreate(SparkConf().setAll(list(options.items())))
+        still()
+        builder = SparkSession.builder
+        for key, value in options.items():
             builder = builder.config(key, value)
         session = builder.getOrCreate()
         settle_sigint(former, session.sparkContext.cancelAllJobs)
@@ -259,24 +278,29 @@ def _names_in(found: Any) -> list[str]:
 
 
 @contextmanager
-def uninterrupted() -> Iterator[None]:
+def uninterrupted() -> Iterator[Callable[[], None]]:
     """Put an interrupt (Ctrl-C) off until the block ends.
 
-    PySpark interrupted while it starts a JVM leaves that JVM running for ever.
+    PySpark interrupted while it starts a JVM leaves that JVM running for ever. The function that is yielded is to be
+    called when a context was made, which sets a handler that asks the JVM something in the middle of another question.
     """
     if threading.current_thread() is not threading.main_thread():
-        yield
+        yield lambda: None
         return
     came: list[int] = []
 
     def note(number: int, _: object) -> None:
         came.append(number)
 
-    former = signal.signal(signal.SIGINT, note)
+    def install() -> None:
+        signal.signal(signal.SIGINT, note)
+
+    former = signal.getsignal(signal.SIGINT)
+    install()
     try:
-        yield
+        yield install
     finally:
-        if signal.getsignal(signal.SIGINT) is note:  # PySpark sets a handler of its own, which cancels jobs
+        if signal.getsignal(signal.SIGINT) is note:  # else whoever started Spark has set another one
             signal.signal(signal.SIGINT, former)
     if came:
         raise KeyboardInterrupt

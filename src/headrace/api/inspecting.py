@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from headrace.api.pinned import Pinned
 from headrace.api.project_handle import Names, ProjectHandle
 from headrace.graph.dag import Dag
-from headrace.names import TableName
+from headrace.names import RESERVED_PREFIX, TableName
 from headrace.observability import status as _status
 from headrace.results.refresh_results import (
     FunctionInfo,
@@ -98,6 +98,48 @@ class InspectVerbs(ProjectHandle):
             ordered = [reader.stream_table(name) for name in graph.order(wholes)]
         catalogs, usual = self._lazy.catalogs(), usual_semantics(self.settings)
         return "\n\n".join(creation_statements(ordered, graph, catalogs, usual))
+
+    def relations(self) -> tuple[str, ...]:
+        """Return the names of tables and views of the lake that users may read; starts no Spark.
+
+        Stream tables, mirrors and users' own tables; not what Headrace keeps beside them.
+        """
+        from headrace.api.own_tables import owners_of
+
+        owners = owners_of(self._catalog)
+        hidden = {name for name, owner in owners.items() if owner.part}
+        with self._catalog.reading() as reader:
+            return tuple(sorted(str(name) for name in reader.pointers() if name not in hidden))
+
+    def columns(self, name: str) -> tuple[str, ...]:
+        """Return the names of a table's or view's columns.
+
+        Those of the lake are read from its metadata, without Spark; others by Spark, if it has been started.
+
+        Raises:
+            UserError: `INVALID_NAME`.
+            EnvironmentFault: `METADATA_UNREADABLE`.
+        """
+        from headrace.lake.metadata import read_metadata
+        from headrace.lake.views import read_view
+
+        wanted = self._name(name) if "." in name or self._lazy.namespace() else None
+        with self._catalog.reading() as reader:
+            pointer = reader.pointers(names=[wanted]).get(wanted) if wanted is not None else None
+        if pointer is not None and pointer.is_view:
+            return read_view(pointer.metadata_location).columns
+        if pointer is not None:
+            found = read_metadata(pointer.metadata_location).columns
+            return tuple(column.name for column in found if not column.name.startswith(RESERVED_PREFIX))
+        return self._columns_by_spark(name)
+
+    def _columns_by_spark(self, name: str) -> tuple[str, ...]:
+        if not self._lazy.started:
+            return ()
+        from headrace.spark.errors import translated
+
+        with translated():
+            return tuple(self.spark.table(name).columns)
 
     def graph(self) -> Dag[TableName]:
         """Return the DAG of sources and stream tables; reads the catalog only."""

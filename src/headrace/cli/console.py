@@ -46,27 +46,45 @@ def show(asked: Invocation, document: Any, render: Callable[[], Iterable[Rendera
         render: Makes the result for people; called only when that is wanted.
     """
     if asked.json:
-        surroundings.stdout().write(json.dumps(document, indent=2, ensure_ascii=False, default=str) + "\n")
+        _print(json.dumps(document, indent=2, ensure_ascii=False, default=str) + "\n")
         return
     write(render())
 
 
 def write(parts: Iterable[RenderableType]) -> None:
     """Print renderables on stdout; the terminal wraps text, so that copied SQL stays whole."""
+    if surroundings.page() is None:
+        for part in parts:
+            _print(_drawn(part))
+    else:  # pages are made of the whole
+        _print("".join(map(_drawn, parts)))
+
+
+def _drawn(part: RenderableType) -> str:
+    """Return a renderable as characters."""
+    from headrace.cli.render.format import Verbatim
+
+    if isinstance(part, Verbatim):
+        return f"{part}\n"
     from rich.table import Table
     from rich.text import Text
 
-    from headrace.cli.render.format import Verbatim
     from headrace.cli.render.narrow import fitted
 
     console = stdout()
-    for part in parts:
-        if isinstance(part, Verbatim):
-            surroundings.stdout().write(f"{part}\n")
-            continue
-        if isinstance(part, Table):
-            part = fitted(part, console.width)
+    if isinstance(part, Table):
+        part = fitted(part, console.width)
+    with console.capture() as captured:
         console.print(part, soft_wrap=isinstance(part, (str, Text)))
+    return captured.get()
+
+
+def _print(text: str) -> None:
+    page = surroundings.page()
+    if page is None:
+        surroundings.stdout().write(text)
+    else:
+        page(text)
 
 
 def confirm(asked: Invocation, document: Any, sentence: str) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.cli.render import explanation, tables
 from headrace.cli.render import format as fmt
+from headrace.cli.render.expanded import expanded
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -59,8 +60,14 @@ def document(value: Any) -> Any:
     return value.as_dict() if hasattr(value, "as_dict") else value
 
 
-def answer(value: Any) -> Iterator[RenderableType]:
-    """Yield a result for people, by its type."""
+def answer(value: Any, *, lines: bool = False, more: str = "--limit") -> Iterator[RenderableType]:
+    """Yield a result for people, by its type.
+
+    Args:
+        value: The result.
+        lines: Whether each column of a row has a line of its own.
+        more: How one is shown more rows.
+    """
     from headrace.api.declared_keys import KeyInfo
     from headrace.api.safeguards.gates import GateInfo
     from headrace.api.safeguards.watermarks import WatermarkInfo
@@ -75,7 +82,7 @@ def answer(value: Any) -> Iterator[RenderableType]:
     if isinstance(value, str):
         yield fmt.Verbatim(value)
     elif isinstance(value, Rows):
-        yield from rows(value)
+        yield from rows(value, lines=lines, more=more)
     elif isinstance(first, RefreshResult):
         yield from tables.refreshes(items)
     elif isinstance(first, StreamTableInfo):
@@ -108,23 +115,30 @@ def answer(value: Any) -> Iterator[RenderableType]:
         yield "OK" if value is None else "Nothing: no stream table was concerned."
 
 
-def rows(found: Rows) -> Iterator[RenderableType]:
-    """Yield rows as a table."""
-    from rich.text import Text
-
+def rows(found: Rows, *, lines: bool = False, more: str = "--limit") -> Iterator[RenderableType]:
+    """Yield rows as a table, or with `lines` as paragraphs."""
     if not found.columns:
         yield "OK"
         return
+    if lines:
+        yield from expanded(found)
+    else:
+        yield _table(found)
+    number = len(found.values)
+    yield f"{fmt.count(number)} row{'' if number == 1 else 's'}" + (
+        f" shown; there are more ({more})" if found.more else ""
+    )
+
+
+def _table(found: Rows) -> RenderableType:
+    from rich.text import Text
+
     table = fmt.grid()
     for name, kind in zip(found.columns, found.types, strict=True):
         table.add_column(Text(name), justify="right" if kind.startswith(NUMBERS) else "left", overflow="fold")
     for row in found.values:
         table.add_row(*(Text(fmt.cell(value)) for value in row))
-    yield table
-    number = len(found.values)
-    yield f"{fmt.count(number)} row{'' if number == 1 else 's'}" + (
-        " shown; there are more (--limit)" if found.more else ""
-    )
+    return table
 
 
 def _plain(value: Any) -> Any:

@@ -7,11 +7,10 @@ from pathlib import Path
 
 import click
 
-from headrace.cli.console import show
+from headrace.cli.console import show, write
 from headrace.cli.invocation import Invocation, pass_invocation
 from headrace.cli.progress import spinning
 from headrace.cli.render import tables as render
-from headrace.cli.surroundings import stdout
 from headrace.cli.verbs import options
 from headrace.cli.verbs.serving import tell_server
 
@@ -93,6 +92,7 @@ def graph(asked: Invocation, form: str, levels: bool) -> None:
       headrace graph --format dot | dot -Tsvg > pipeline.svg
       headrace graph --levels
     """
+    from headrace.cli.render.format import Verbatim
     from headrace.graph import as_dict, as_dot, as_levels, as_mermaid, as_text
 
     with asked.open() as hr:
@@ -103,13 +103,10 @@ def graph(asked: Invocation, form: str, levels: bool) -> None:
         import json
 
         found = as_dict(dag, seconds=seconds if levels else None)
-        stdout().write(json.dumps(found, indent=2, ensure_ascii=False) + "\n")
+        write([Verbatim(json.dumps(found, indent=2, ensure_ascii=False))])
         return
-    if levels:
-        stdout().write((as_levels(dag, seconds) or "There are no stream tables yet.") + "\n")
-        return
-    drawn = {"mermaid": as_mermaid, "dot": as_dot}.get(form, as_text)(dag)
-    stdout().write(drawn.rstrip("\n") + "\n" if drawn else "There are no stream tables yet.\n")
+    drawn = as_levels(dag, seconds) if levels else {"mermaid": as_mermaid, "dot": as_dot}.get(form, as_text)(dag)
+    write([Verbatim(drawn.rstrip("\n") or "There are no stream tables yet.")])
 
 
 @click.command()

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
-from headrace.cli.console import show, write
+from headrace.cli.console import show
 from headrace.cli.invocation import Invocation, pass_invocation
-from headrace.cli.progress import following
-from headrace.cli.render import answers
-from headrace.cli.surroundings import caller, stdin
+from headrace.cli.script import run_script
+from headrace.cli.surroundings import caller, served, stdin
 from headrace.cli.verbs.options import read_stdin, read_text
-
-if TYPE_CHECKING:
-    from headrace.api.facade import Headrace
 
 
 @click.command()
@@ -36,7 +31,7 @@ if TYPE_CHECKING:
 def sql(asked: Invocation, statement: str | None, files: tuple[Path, ...], limit: int) -> None:
     """Run SQL: Headrace's statements and all of Spark's.
 
-    Without arguments: stdin, or a prompt.
+    Without arguments: stdin, or a prompt, which also knows all verbs; help; in it lists the rest.
 
     CREATE, ALTER, DROP, REFRESH, EXPLAIN and SHOW STREAM TABLE(S), CREATE, DROP and SHOW SOURCE(S) are Headrace's;
     the rest goes to Spark. A script stops at the first statement that fails; what ran before it stays.
@@ -65,45 +60,19 @@ def sql(asked: Invocation, statement: str | None, files: tuple[Path, ...], limit
         show(asked, documents, tuple)
 
 
-def run_script(hr: Headrace, script: str, asked: Invocation, limit: int) -> list[dict[str, Any]]:
-    """Run a script; print each result as it comes, or with `--json` return them all."""
-    documents: list[dict[str, Any]] = []
-    statements = hr.statements(script)
-    while True:
-        with following(asked, hr.events):
-            found = next(statements, None)
-            if found is None:
-                return documents
-            value = _value(found[1], limit)
-        if asked.json:
-            documents.append({"statement": found[0].sql, "result": answers.document(value)})
-        else:
-            write(answers.answer(value))
-
-
 def _prompt(asked: Invocation, limit: int) -> None:
-    if caller() is not None:
+    if served():
         from headrace.serve.commands import RunElsewhere
 
         raise RunElsewhere
-    from headrace.cli.prompt import Prompt
+    if caller() is not None:
+        raise click.UsageError("This is the prompt already: type the statement.")
+    from headrace.cli.prompt.loop import Prompt
 
+    verbs = click.get_current_context().find_root().command
+    assert isinstance(verbs, click.Group)
     with asked.open() as hr:
-        names = [info.name for info in hr.status()]
-        Prompt(asked, names, lambda text: run_script(hr, text, asked, limit)).loop()
+        Prompt(asked, hr, verbs, limit).loop()
 
 
 VERBS = (sql,)
-
-
-def _value(found: Any, limit: int) -> Any:
-    """Return a statement's result.
-
-    Rows are fetched, and only now does Spark run the query and say what is wrong with it.
-    """
-    if not answers.is_frame(found):
-        return found
-    from headrace.spark.errors import translated
-
-    with translated():
-        return answers.fetch(found, limit)

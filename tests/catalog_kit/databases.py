@@ -31,7 +31,10 @@ class Postgres:
         patiently(self._server.start)
         self.socket_folder = self._server.get_uri().rpartition("host=")[2]
         self._admin("ALTER SYSTEM SET fsync = off")
-        self._admin("SELECT pg_reload_conf()")
+        # a JVM that outlasts killed drivers keeps the connections of all of them
+        self._admin("ALTER SYSTEM SET max_connections = 500")
+        self._server.stop()
+        patiently(self._server.ensure_postgres_running)
         self._numbers = itertools.count(1)
         self.prepared = self.fresh()
         Catalog.open(self.prepared).close()

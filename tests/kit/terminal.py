@@ -7,6 +7,7 @@ import fcntl
 import os
 import pty
 import re
+import signal
 import struct
 import subprocess
 import termios
@@ -19,6 +20,12 @@ from typing import Self
 CTRL_C, TAB, ENTER = "\x03", "\t", "\r"
 
 _CONTROL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[()].|\x1b[=>]|\r")
+
+
+def _take_terminal() -> None:
+    """Have Ctrl-C become a signal, also where the tests were begun in the background, which ignores it."""
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 class Terminal:
@@ -52,7 +59,7 @@ class Terminal:
             cwd=folder,
             env={**environment, "TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1"},
             start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # Ctrl-C becomes a signal
+            preexec_fn=_take_terminal,
         )
         os.close(slave)
         threading.Thread(target=self._read, daemon=True).start()

@@ -155,28 +155,27 @@ class RowSets:
         if not self._target.key:
             return self._foreign_copies()
         for match in self._matches():
-            row = self._one(
-                "SELECT CASE WHEN t.ctid IS NULL THEN 'it has no row ' || {g_text} ELSE 'it has ' || {text} END"
+            found = self._example(
+                "SELECT min(CASE WHEN t.ctid IS NULL THEN 'it has no row ' || {g_text} ELSE 'it has ' || {text} END)"
                 " FROM {net} g LEFT JOIN {there} t ON {same}"
-                " WHERE g.{w} < 0 AND {only} AND (t.ctid IS NULL OR {record} *<> {g_record}) LIMIT 1",
+                " WHERE g.{w} < 0 AND {only} AND (t.ctid IS NULL OR {record} *<> {g_record})",
                 **match,
-            ) or self._one(
-                "SELECT 'it has ' || {text} FROM {net} g JOIN {there} t ON {same} WHERE g.{w} > 0 AND {only}"
-                " AND NOT EXISTS (SELECT FROM {net} o WHERE o.{w} < 0 AND {other}) LIMIT 1",
+            ) or self._example(
+                "SELECT min('it has ' || {text}) FROM {net} g JOIN {there} t ON {same} WHERE g.{w} > 0 AND {only}"
+                " AND NOT EXISTS (SELECT FROM {net} o WHERE o.{w} < 0 AND {other})",
                 **match,
             )
-            if row is not None:
-                return str(row[0])
+            if found is not None:
+                return found
         return None
 
     def _foreign_copies(self) -> str | None:
-        row = self._one(
-            "SELECT 'it has fewer rows ' || {g_text} || ' than it should' FROM (SELECT g.ctid AS id, -g.{w} AS wanted,"
-            " count(t.ctid) AS there FROM {net} g LEFT JOIN {there} t ON hashtextextended({text}, 0) = g.{h}"
-            " AND {record} *= {g_record} WHERE g.{w} < 0 GROUP BY g.ctid, g.{w}) f JOIN {net} g ON g.ctid = f.id"
-            " WHERE there < wanted LIMIT 1"
+        return self._example(
+            "SELECT min('it has fewer rows ' || {g_text} || ' than it should') FROM (SELECT g.ctid AS id,"
+            " -g.{w} AS wanted, count(t.ctid) AS there FROM {net} g LEFT JOIN {there} t"
+            " ON hashtextextended({text}, 0) = g.{h} AND {record} *= {g_record}"
+            " WHERE g.{w} < 0 GROUP BY g.ctid, g.{w}) f JOIN {net} g ON g.ctid = f.id WHERE there < wanted"
         )
-        return None if row is None else str(row[0])
 
     def apply_change(self) -> tuple[int, int]:
         """Delete what left and insert what came; return how many rows came and left."""
@@ -288,6 +287,14 @@ class RowSets:
 
     def _one(self, text: str, **parts: sql.Composable) -> tuple[object, ...] | None:
         return self._connection.execute(self._format(text, **parts)).fetchone()
+
+    def _example(self, text: str, **parts: sql.Composable) -> str | None:
+        """Return the one value of a query that is expected to find nothing.
+
+        It takes the least of all: for LIMIT 1 the planner hopes for an early find, and compares each row with each.
+        """
+        row = self._one(text, **parts)
+        return None if row is None or row[0] is None else str(row[0])
 
     def _format(self, text: str, **parts: sql.Composable) -> sql.Composed:
         """Fill in names: `t` is the target or what looks like it, `g` rows to be written."""

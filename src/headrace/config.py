@@ -236,10 +236,11 @@ def load(root: Path | str, environ: Mapping[str, str] | None = None) -> Settings
 
 def _serve(file: Path, section: Mapping[str, object]) -> tuple[bool, float, Address | None]:
     """Return what the section `[serve]` says: `auto`, `idle_minutes` and `metrics`."""
+    _only(file, "serve", section, ("auto", "idle_minutes", "metrics"))
     auto, idle, metrics = section.get("auto", True), section.get("idle_minutes", 15.0), section.get("metrics", "")
     right = isinstance(idle, (int, float)) and not isinstance(idle, bool) and 0 < idle <= MOST_IDLE_MINUTES
     known = isinstance(auto, bool) and isinstance(metrics, str)
-    if set(section) - {"auto", "idle_minutes", "metrics"} or not known or not right:
+    if not known or not right:
         raise UserError(
             "CONFIG_INVALID",
             f"{file} has something in [serve] that is not understood.",

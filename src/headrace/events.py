@@ -332,6 +332,9 @@ def fields_of(event: Event) -> dict[str, object]:
     return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
 
+PASSING: tuple[type[Event], ...] = (StageStarted, StageFinished, SchedulerLoad, SparkStarting, SparkStarted)
+"""Of interest only while they happen: shown, and neither printed as lines nor kept."""
+
 DECISIONS: Mapping[str, type[Event]] = {
     kind_of(kind): kind
     for kind in (

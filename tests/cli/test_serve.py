@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 from cli.conftest import CommandsHere
 from kit.pages import opened, page_server
+from kit.sigint import take_sigint
 from kit.sparks import SHORT_LIVED
 from kit.waiting import until
 
@@ -172,7 +173,7 @@ def started(root: Path, *args: str) -> Iterator[subprocess.Popen[str]]:
         stderr=subprocess.PIPE,
         text=True,
         env=environment(),
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        preexec_fn=take_sigint,
     )
     with child:
         try:

@@ -7,7 +7,6 @@ import fcntl
 import os
 import pty
 import re
-import signal
 import struct
 import subprocess
 import termios
@@ -17,15 +16,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
+from kit.sigint import take_sigint
+
 CTRL_C, TAB, ENTER = "\x03", "\t", "\r"
 
 _CONTROL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[()].|\x1b[=>]|\r")
 
 
 def _take_terminal() -> None:
-    """Have Ctrl-C become a signal, also where the tests were begun in the background, which ignores it."""
+    """Have Ctrl-C become a signal."""
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    take_sigint()
 
 
 class Terminal:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from headrace.events import Event, Events, fields_of, kind_of
-from headrace.observability.journal import PASSING
+from headrace.observability.journal import NOT_KEPT
 
 MOST_WAITING = 1000
 """Events that wait while the other side is down; the oldest are given up first."""
@@ -59,7 +59,7 @@ class EventDelivery:
         raise NotImplementedError
 
     def _note(self, event: Event) -> None:
-        if isinstance(event, PASSING):
+        if isinstance(event, NOT_KEPT):
             return
         while self._waiting.qsize() >= MOST_WAITING:
             self._waiting.get_nowait()

@@ -11,25 +11,13 @@ from typing import Any, Self
 from headrace.catalog import Catalog
 from headrace.clock import Clock
 from headrace.errors import HeadraceError
-from headrace.events import (
-    DECISIONS,
-    Event,
-    Events,
-    RefreshStarted,
-    SchedulerLoad,
-    SparkStarted,
-    SparkStarting,
-    StageFinished,
-    StageStarted,
-    fields_of,
-    kind_of,
-)
+from headrace.events import DECISIONS, PASSING, Event, Events, RefreshStarted, fields_of, kind_of
 
 KEPT = dt.timedelta(days=7)
 """Events older than that are forgotten when schedules start."""
 
-PASSING = (RefreshStarted, StageStarted, StageFinished, SchedulerLoad, SparkStarting, SparkStarted)
-"""Of interest only while they happen."""
+NOT_KEPT: tuple[type[Event], ...] = (RefreshStarted, *PASSING)
+"""How a refresh ended is kept, and delivered to others; not that it began."""
 
 
 class Journal:
@@ -67,5 +55,5 @@ class Journal:
                 self._catalog.write_events(rows)
 
     def _note(self, event: Event) -> None:
-        if not isinstance(event, (*PASSING, *DECISIONS.values())):  # decisions are in the catalog already
+        if not isinstance(event, (*NOT_KEPT, *DECISIONS.values())):  # decisions are in the catalog already
             self._heard.put((self._clock.now(), kind_of(event), fields_of(event)))

@@ -218,6 +218,11 @@ class StreamTableInfo(Record):
     epoch: int | None = None
     damage: str | None = None
 
+    @property
+    def is_late(self) -> bool:
+        """Return whether it is beyond its target lag."""
+        return self.lag is not None and self.target is not None and self.lag > self.target
+
 
 @dataclass(frozen=True, slots=True)
 class HistoryRow(Record):

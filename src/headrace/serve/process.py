@@ -16,8 +16,10 @@ from headrace.config import Settings
 from headrace.errors import EnvironmentFault, HeadraceError
 from headrace.events import Events
 from headrace.serve.caller import address
+from headrace.serve.caller.ask import ask
 from headrace.serve.commands import Execute
 from headrace.serve.freshness import Freshness
+from headrace.serve.http_servers import quiet_config
 from headrace.serve.listening import OneServer, OwnUserOnly
 from headrace.serve.log import bound
 from headrace.serve.monitoring.project_monitor import ProjectMonitor
@@ -134,34 +136,21 @@ def serving_beside(
 
 def end_server(root: Path, *, kinds: tuple[str, ...] = ("background", "foreground"), seconds: float = 60.0) -> bool:
     """End the project's server; return whether there was one of these kinds."""
-    from headrace.serve.caller.wire import Answer, send
-
     found = address.read_address(str(root))
-    connection = address.connect(str(root))
-    if connection is None or found is None or found.get("kind") not in kinds:
+    if found is None or found.get("kind") not in kinds:
         return False
-    with connection, suppress(OSError):
-        connection.settimeout(seconds)
-        send(connection, "POST", "/v1/server/end", b'{"now": true}')
-        _ = Answer(connection).status
+    with suppress(OSError):
+        if ask(str(root), "POST", "/v1/server/end", b'{"now": true}', seconds=seconds) is None:
+            return False
     return _wait_for_lock(root, seconds)
 
 
 def server_facts(root: Path) -> dict[str, object] | None:
     """Return what the project's server says of itself; None when none answers."""
-    from headrace.serve.caller.wire import Answer, send
-
-    connection = address.connect(str(root))
-    if connection is None:
-        return None
-    with connection:
-        connection.settimeout(30.0)
-        try:
-            send(connection, "GET", "/v1/server")
-            answer = Answer(connection)
-            return answer.document() if answer.status == 200 else None
-        except OSError:
-            return None
+    with suppress(OSError):
+        found = ask(str(root), "GET", "/v1/server", seconds=30.0)
+        return found[1] if found is not None and found[0] == 200 else None
+    return None
 
 
 def _wait_for_lock(root: Path, seconds: float) -> bool:
@@ -200,19 +189,7 @@ def _start_spark(spark: SharedSpark) -> None:
 async def _until_ended(state: ServerState, listener: socket.socket, log: Path | None) -> None:
     import uvicorn
 
-    server = uvicorn.Server(
-        uvicorn.Config(
-            application(state),
-            http=OwnUserOnly,
-            ws="none",
-            lifespan="off",
-            loop="asyncio",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            timeout_graceful_shutdown=1,
-        )
-    )
+    server = uvicorn.Server(quiet_config(application(state), patience=1, protocol=OwnUserOnly))
     watching = asyncio.create_task(_watch(state, server, log))
     try:
         await server.serve(sockets=[listener])

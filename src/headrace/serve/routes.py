@@ -17,6 +17,7 @@ from headrace.serve.caller.wire import encoded
 from headrace.serve.commands import RunningCommand
 from headrace.serve.monitoring.monitoring_routes import monitoring_routes
 from headrace.serve.openapi import RESOURCES, Resource, description
+from headrace.serve.request_body import body_of
 from headrace.serve.server import ServerState
 
 MOST_BYTES = 64 * 2**20
@@ -87,7 +88,7 @@ class _Answers:
         command = self._state.found(request.path_params["id"])
         if command is None:
             return JSONResponse({"message": "There is no such command."}, 404)
-        command.hand(await _body(request))
+        command.hand(await body_of(request, MOST_BYTES))
         return JSONResponse({"taken": command.id})
 
     def resource(self, resource: Resource) -> Callable[[Request], Awaitable[Response]]:
@@ -187,18 +188,9 @@ async def _left(receive: Receive) -> None:
         pass
 
 
-async def _body(request: Request) -> bytes:
-    body = b""
-    async for part in request.stream():
-        body += part
-        if len(body) > MOST_BYTES:
-            raise ValueError("too long")
-    return body
-
-
 async def _document(request: Request) -> dict[str, Any]:
     try:
-        found = json.loads(await _body(request) or b"{}")
+        found = json.loads(await body_of(request, MOST_BYTES) or b"{}")
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}

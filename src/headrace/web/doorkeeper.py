@@ -12,6 +12,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from headrace.addresses import LOOPBACK, Address
+from headrace.serve.request_body import BodyTooLong, body_of
 from headrace.web.access import Session, Sessions
 
 SESSION = "headrace session"
@@ -121,11 +122,10 @@ def remember(request: Request, answer: Response, cookie: str) -> None:
 
 async def form_of(request: Request) -> Mapping[str, str] | None:
     """Return what a form sends; None where that is too much."""
-    body = b""
-    async for part in request.stream():
-        body += part
-        if len(body) > MOST_BYTES:
-            return None
+    try:
+        body = await body_of(request, MOST_BYTES)
+    except BodyTooLong:
+        return None
     return {name: values[-1] for name, values in parse_qs(body.decode("utf-8", "replace")).items()}
 
 

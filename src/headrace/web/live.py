@@ -80,7 +80,7 @@ class Live:
                 leases = tuple((lease.resource, lease.owner) for lease in reader.leases() if lease.owner)
                 pointers = tuple(sorted((str(n), p.metadata_location) for n, p in reader.pointers().items()))
             newest = catalog.events(None, 1)
-            told = tuple((each["table"], each["stage"]) for each in self._site._told())
+            told = tuple((each["table"], each["stage"]) for each in self._site.told())
             actions = self._site.actions
             pressed = tuple((a.at, a.state) for a in actions.recent()) if actions is not None else ()
             return catalog.pulse(), leases, hash(pointers), newest[0].id if newest else 0, told, pressed

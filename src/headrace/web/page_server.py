@@ -14,7 +14,7 @@ from headrace.addresses import Address
 from headrace.config import Settings
 from headrace.errors import HeadraceError
 from headrace.extras import require
-from headrace.serve.monitoring.metrics_server import bound, http_server
+from headrace.serve.http_servers import http_server, listening_socket
 from headrace.web.access import AccessRules
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def serve_page(
 
     site = Site(settings, buttons=actions)
     try:
-        with bound(address) as listener:
+        with listening_socket(address) as listener:
             here = Address(address.host, listener.getsockname()[1])
             sessions = Sessions(rules)
             server = http_server(Doorkeeper(application(site, sessions), sessions, here))

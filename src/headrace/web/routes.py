@@ -102,15 +102,13 @@ class _Answers:
         action = self._site.actions.begin(form.get("verb", ""), form.get("name", ""), session.user)
         if action is None:
             return PlainTextResponse("There is no such button, or too much runs already.", 409)
-        back = form.get("back", "/")
-        return RedirectResponse(back if back.startswith("/") and not back.startswith(("//", "/\\")) else "/", 303)
+        return RedirectResponse(_own_path(form.get("back", "/")), 303)
 
     async def login(self, request: Request) -> Response:
         """Ask for the password, or take it."""
         if self._sessions.rules.kind != "password":
             return RedirectResponse("/", 303)
-        wanted = request.query_params.get("next", "/")
-        wanted = wanted if wanted.startswith("/") and not wanted.startswith(("//", "/\\")) else "/"
+        wanted = _own_path(request.query_params.get("next", "/"))
         wrong = False
         if request.method == "POST":
             form = await form_of(request)
@@ -154,3 +152,8 @@ class _Answers:
             "actions": site.actions is not None,
             "pressed": site.actions.recent()[:5] if site.actions is not None else [],
         }
+
+
+def _own_path(given: str) -> str:
+    """Return a path of this server that a browser is to be led to; `/` for anything else."""
+    return given if given.startswith("/") and not given.startswith(("//", "/\\")) else "/"

@@ -15,7 +15,7 @@ from headrace.error_codes.table import SECTIONS
 from headrace.graph.dag import Dag
 from headrace.observability.metrics.project_state import ProjectState
 from headrace.results.refresh_results import Status, StreamTableInfo
-from headrace.serve.caller import address, wire
+from headrace.serve.caller.ask import ask
 from headrace.serve.monitoring.project_monitor import ProjectMonitor
 from headrace.web.actions import Actions
 
@@ -88,20 +88,16 @@ class Site:
 
     def running(self, state: ProjectState) -> list[Running]:
         """Return what is refreshed now, with stages where a server of the project tells."""
-        told = {str(each.get("table")): each for each in self._told()}
+        told = {str(each.get("table")): each for each in self.told()}
         names = [*dict.fromkeys([*told, *state.running])]
         return [_running(name, told.get(name, {})) for name in names]
 
-    def _told(self) -> list[Mapping[str, Any]]:
-        connection = address.connect(str(self.settings.root.resolve()))
-        if connection is None:
-            return []
-        with connection, suppress(OSError, ValueError):
-            connection.settimeout(2.0)
-            wire.send(connection, "GET", "/v1/running")
-            answer = wire.Answer(connection)
-            found = answer.document().get("running") if answer.status == 200 else None
-            return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+    def told(self) -> list[Mapping[str, Any]]:
+        """Return what a server of the project tells of the refreshes that it runs."""
+        with suppress(OSError, ValueError):
+            found = ask(str(self.settings.root.resolve()), "GET", "/v1/running", seconds=2.0)
+            running = found[1].get("running") if found is not None and found[0] == 200 else None
+            return [each for each in running if isinstance(each, dict)] if isinstance(running, list) else []
         return []
 
 
@@ -122,18 +118,13 @@ def condition(table: StreamTableInfo) -> tuple[str, str]:
         return "bad", "failed"
     if table.held_up is not None:
         return "held", "held up"
-    if is_late(table):
+    if table.is_late:
         return "late", "late"
     if table.status is Status.NEW:
         return "new", "not loaded"
     if not table.lag:
         return "good", "fresh"
     return "good", "following" if table.target is None else "within target"
-
-
-def is_late(table: StreamTableInfo) -> bool:
-    """Return whether a table is beyond its target lag."""
-    return table.lag is not None and table.target is not None and table.lag > table.target
 
 
 def remedy(code: str | None) -> str | None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from fast.cli.conftest import Process, command, environment
+from kit.sigint import take_sigint
 
 HEAVY = ("pyspark", "sqlglot", "alembic", "prompt_toolkit", "pyiceberg", "pyarrow", "pydantic", "psycopg")
 
@@ -94,8 +95,7 @@ def test_an_interrupt_says_that_nothing_was_published(project: Path) -> None:
         stderr=subprocess.PIPE,
         text=True,
         env=environment(),
-        # Children of a shell that ignores SIGINT (a background job) would inherit that.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        preexec_fn=take_sigint,
     )
     with child:
         _wait_until_it_reads_stdin(child.pid)

@@ -81,7 +81,9 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
         found = re.search(r"http://127\.0\.0\.1:(\d+)/metrics", first)
         assert found, first + process.stderr.read()
         assert "Running the schedules" in process.stderr.readline()
-        yield Watched(load(settings.root), lake, int(found[1]))
+        running = Watched(load(settings.root), lake, int(found[1]))
+        running.until(lambda found: of(found, "headrace_schedulers") == 1)  # the first look was before it ran any
+        yield running
     finally:
         process.terminate()
         process.wait(120)

@@ -10,7 +10,7 @@ from headrace.algebra.relations import Relation, Scan, Stored
 from headrace.algebra.schema import Column
 from headrace.names import LAKE, TableName
 from headrace.sql.lower import lower
-from headrace.sql.reader.functions.ties import undetermined
+from headrace.sql.reader.functions.ties import loose_orders
 from headrace.sql.reader.reader import read
 
 COLUMNS = (Column("id", "int"), Column("k", "string"), Column("v", "int"), Column("x", "double"))
@@ -29,7 +29,7 @@ def found(query: str) -> list[str]:
     reading = read(query, resolve=lambda p: TableName(LAKE, ("shop",), p[-1]), schema=lambda name: COLUMNS)
     assert reading.tree is not None, reading.refusals
     keys = Uniqueness({}, {}, numbered=True).keys
-    return [refusal.construct.split("(")[0] for refusal in undetermined(reading.tree, types_of, keys)]
+    return [loose.refusal.construct.split("(")[0] for loose in loose_orders(reading.tree, types_of, keys)]
 
 
 @pytest.mark.parametrize(

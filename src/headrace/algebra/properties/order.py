@@ -42,7 +42,7 @@ def as_text(scalar: Scalar) -> str | None:
     words = scalar.words
     if len(words) < _LEAST or words[0].kind is not Kind.FUNCTION or words[0].name != "cast":
         return None
-    ends = [(word.text.upper()) for word in words[-3:]]
+    ends = [word.text.upper() for word in words[-3:]]
     if ends != ["AS", "STRING", ")"] or closing(words, 1) != len(words) - 1:
         return None
     return unbracketed_sql(words[2:-3])
@@ -61,8 +61,4 @@ def unbracketed_sql(words: Words) -> str:
 def shown_as_text(scalar: Scalar, floats: frozenset[str]) -> str | None:
     """Return the column of floats that a scalar shows as a text; None for any other scalar."""
     inner = as_text(scalar)
-    return next((n for n in scalar.columns & floats if inner == render(_column(n))), None) if inner else None
-
-
-def _column(name: str) -> Words:
-    return column(name).words
+    return next((n for n in scalar.columns & floats if inner == render(column(n).words)), None) if inner else None

@@ -124,7 +124,7 @@ def _lag(info: StreamTableInfo) -> str:
     if not info.lag:
         return ""
     text = show_duration(info.lag)
-    return f"[red]{text}[/] " if info.target is not None and info.lag > info.target else f"{text} "
+    return f"[red]{text}[/] " if info.is_late else f"{text} "
 
 
 def footnotes(infos: Iterable[StreamTableInfo]) -> Iterator[RenderableType]:

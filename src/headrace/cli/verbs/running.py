@@ -21,17 +21,7 @@ from headrace.cli.render import running as render
 from headrace.cli.surroundings import stdout
 from headrace.cli.verbs import options
 from headrace.cli.verbs.serving import watched
-from headrace.events import (
-    Event,
-    Events,
-    SchedulerLoad,
-    SparkStarted,
-    SparkStarting,
-    StageFinished,
-    StageStarted,
-    fields_of,
-    kind_of,
-)
+from headrace.events import PASSING, Event, Events, fields_of, kind_of
 
 FOLLOW_SECONDS = 1.0
 """Time between two looks for events; one small query each."""
@@ -106,7 +96,7 @@ def _telling(asked: Invocation, events: Events, dry_run: bool) -> Iterator[None]
     lock = threading.Lock()
 
     def tell(event: Event) -> None:
-        if isinstance(event, (StageStarted, StageFinished, SchedulerLoad, SparkStarting, SparkStarted)):
+        if isinstance(event, PASSING):
             return
         now = dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds")
         with lock:  # lines of two threads must not run into each other

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping
 
 from headrace.serve.caller import address, wire
+from headrace.serve.caller.ask import ask
 from headrace.serve.caller.words import STARTING, Words
 
 FILE_NAME = "headrace.toml"
@@ -172,15 +173,11 @@ def _forget_output() -> None:
 
 def _post(root: str, path: str, body: bytes = b"{}", kind: str = "application/json") -> bool:
     """Send something about a running command; return whether the server took it."""
-    connection = address.connect(root)
-    if connection is None:
+    try:
+        found = ask(root, "POST", path, body, kind)
+    except OSError:
         return False
-    with connection:
-        try:
-            wire.send(connection, "POST", path, body, kind)
-            return wire.Answer(connection).status == 200
-        except OSError:
-            return False
+    return found is not None and found[0] == 200
 
 
 def _lost(as_json: bool) -> int:

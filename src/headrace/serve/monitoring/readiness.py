@@ -67,7 +67,7 @@ def _troubles(table: StreamTableInfo) -> Iterator[str]:
         yield table.held_up
     if table.last_error is not None:
         yield f"its last refresh failed: {table.last_error}"
-    if table.lag is not None and table.target is not None and table.lag > table.target:
+    if table.is_late:
         yield f"{table.lag:.0f} s behind, target {table.target} s"
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from headrace.units import seconds as in_seconds
-from headrace.web.drawing.svg import element, group_picture, shortened
+from headrace.web.drawing.svg import element, picture, shortened
 
 LEFT, WIDTH, ROW = 230.0, 760.0, 26.0
 
@@ -44,7 +44,7 @@ def gantt(rows: Sequence[Stretch], total: float) -> Markup:
     height = ROW * len(rows) + 24
     content = [*_axis(total, scale, height), *(_row(row, number, scale) for number, row in enumerate(rows))]
     label = f"{len(rows)} refreshes in {in_seconds(total)}"
-    return group_picture(WIDTH, height, label, content, "gantt")
+    return picture(WIDTH, height, label, content, "gantt", whole=False)
 
 
 def _axis(total: float, scale: float, height: float) -> Iterator[Markup]:

@@ -14,8 +14,6 @@ from typing import Generic, TypeVar
 from headrace.graph.dag import Dag
 
 Name = TypeVar("Name", bound=Hashable)
-Node = tuple[int, Hashable]
-"""A place in a column: of a name, or of an edge that passes."""
 
 WIDTH, HEIGHT, COLUMN_GAP, ROW_GAP = 210.0, 52.0, 70.0, 26.0
 SWEEPS = 6

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from headrace.web.drawing.graph_layout import HEIGHT, WIDTH, Layout
-from headrace.web.drawing.svg import element, group_picture, shortened
+from headrace.web.drawing.svg import element, picture, shortened
 
 MARGIN = 12.0
 LETTERS = 28
@@ -54,7 +54,7 @@ def graph_svg(
         element("g", _parts(places, nodes, columns, groups), transform=f"translate({MARGIN:.0f} {MARGIN + 14:.0f})")
     ]
     label = f"Graph of {len(nodes)} tables; each leads to its page"
-    return group_picture(places.width + 2 * MARGIN, places.height + 2 * MARGIN + 20, label, content, "graph")
+    return picture(places.width + 2 * MARGIN, places.height + 2 * MARGIN + 20, label, content, "graph", whole=False)
 
 
 def _parts(

@@ -24,29 +24,26 @@ def element(name: str, content: Iterable[Markup | str] | Markup | str = "", /, *
     return Markup("<{0}{1}>{2}</{0}>").format(Markup(name), given, escape(inside))
 
 
-def picture(width: float, height: float, label: str, content: Iterable[Markup], class_: str = "") -> Markup:
-    """Return a picture with a name for those who do not see it."""
+def picture(
+    width: float, height: float, label: str, content: Iterable[Markup], class_: str = "", *, whole: bool = True
+) -> Markup:
+    """Return a picture with a name for those who do not see it.
+
+    Args:
+        width: Of it.
+        height: Of it.
+        label: Its name.
+        content: Its elements.
+        class_: A class of the style sheet.
+        whole: Whether it is one thing; else its parts can be reached, such as links.
+    """
     return element(
         "svg",
         content,
         viewBox=f"0 0 {_text(width)} {_text(height)}",
         width=width,
         height=height,
-        role="img",
-        aria_label=label,
-        class_=f"picture {class_}".strip(),
-    )
-
-
-def group_picture(width: float, height: float, label: str, content: Iterable[Markup], class_: str = "") -> Markup:
-    """Return a picture whose parts can be reached, such as links."""
-    return element(
-        "svg",
-        content,
-        viewBox=f"0 0 {_text(width)} {_text(height)}",
-        width=width,
-        height=height,
-        role="group",
+        role="img" if whole else "group",
         aria_label=label,
         class_=f"picture {class_}".strip(),
     )

@@ -7,7 +7,7 @@ import datetime as dt
 from headrace import units
 from headrace.api.declared_keys import key_infos
 from headrace.catalog import HistoryEntry, Outcome, StreamTable
-from headrace.definitions.details import from_json
+from headrace.definitions.details import Details, from_json
 from headrace.errors import HeadraceError
 from headrace.observability.attainment import read_stretch
 from headrace.results.refresh_results import Mode, StreamTableInfo
@@ -25,10 +25,11 @@ def stream_table(site: Site, given: Given) -> Page:
     if table is None:
         return not_found(f"There is no stream table {given['name']}.")
     catalog = site.project._catalog
-    stored = next((each for each in catalog.stream_tables() if str(each.name) == table.name), None)
+    stored = catalog.find_stream_table(site.project._name(table.name))
     if stored is None:
         return not_found(f"There is no stream table {table.name} any more.")
-    entries = catalog.history(stored.name, max(CHARTED, number(given, "limit", LISTED, MOST_LISTED)))
+    limit, details = number(given, "limit", LISTED, MOST_LISTED), from_json(stored.details)
+    entries = catalog.history(stored.name, max(CHARTED, limit))
     graph = site.graph(state)
     kind, word = condition(table)
     return Page(
@@ -40,12 +41,12 @@ def stream_table(site: Site, given: Given) -> Page:
             "stored": stored,
             "statement": _statement(site, table),
             "reads": [(read, any(each.name == read for each in state.tables)) for read in graph.producers(table.name)],
-            "columns": from_json(stored.details).output,
-            "uses": from_json(stored.details).sources,
-            "keys": _keys(site, stored),
+            "columns": details.output,
+            "uses": details.sources,
+            "keys": _keys(site, stored, details),
             "charts": _charts(site, stored, entries[:CHARTED]),
-            "entries": entries[: number(given, "limit", LISTED, MOST_LISTED)],
-            "more": min(MOST_LISTED, len(entries) * 4) if len(entries) >= number(given, "limit", LISTED, 500) else None,
+            "entries": entries[:limit],
+            "more": min(MOST_LISTED, len(entries) * 4) if len(entries) >= limit else None,
             "running": next((each for each in site.running(state) if each.table == table.name), None),
             "remedy": remedy(entries[0].error_code) if entries and table.last_error else None,
             "gates": table.gated,
@@ -60,9 +61,8 @@ def _statement(site: Site, table: StreamTableInfo) -> str:
         return f"-- {error.message}"
 
 
-def _keys(site: Site, stored: StreamTable) -> list[tuple[str, str, str]]:
+def _keys(site: Site, stored: StreamTable, details: Details) -> list[tuple[str, str, str]]:
     """Return keys with what they are of and how they are known."""
-    details = from_json(stored.details)
     own = [(str(stored.name), ", ".join(key), "follows from the query") for key in details.keys]
     declared = {(key.source, key.columns) for key in key_infos(site.project._catalog)}
     of_sources = [

@@ -71,19 +71,14 @@ class LooseOrder:
     own_keys: tuple[Names, ...] | None = None
 
 
-def undetermined(tree: Relation, types_of: TypesOf, keys: FindKeys) -> tuple[Refusal, ...]:
-    """Return the window functions of a query that may give other results for the same rows.
+def loose_orders(tree: Relation, types_of: TypesOf, keys: FindKeys) -> Iterator[LooseOrder]:
+    """Yield the orders of a query that leave ties, by which its result goes.
 
     Args:
         tree: The query, reading no column that it does not use.
         types_of: Spark's column types of a relation.
         keys: Finds keys of a relation.
     """
-    return tuple(loose.refusal for loose in loose_orders(tree, types_of, keys))
-
-
-def loose_orders(tree: Relation, types_of: TypesOf, keys: FindKeys) -> Iterator[LooseOrder]:
-    """Yield the orders of a query that leave ties; arguments as for `undetermined`."""
     inner = {id(node.input) for node in walk(tree) if isinstance(node, Window)}
     stacks = (_stack(node) for node in walk(tree) if isinstance(node, Window) and id(node) not in inner)
     for stack in stacks:

@@ -1,6 +1,6 @@
 # One command each; every target sets up what it needs first, and a second run finds that done.
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo demo-postgres demo-deploy test fresh-durations check test-fast test-histories test-spark test-crash test-long test-postgres test-citus test-browser bench lock clean
+.PHONY: help setup java demo demo-postgres demo-deploy test fresh-durations check test-fast test-histories test-spark test-crash test-long test-postgres test-citus test-browser docs bench lock clean
 SHELL := /bin/sh
 
 BIN := .venv/bin
@@ -55,7 +55,7 @@ demo-deploy: setup ## A query of a running pipeline is changed in ./demo-deploy,
 test: export HEADRACE_TEST_DURATIONS = $(abspath $(DURATIONS))
 test: setup fresh-durations ## Everything CI runs
 	@$(MAKE) --no-print-directory -j 2 --output-sync=target check test-fast # one process checks types
-	@$(MAKE) --no-print-directory test-histories test-spark test-crash
+	@$(MAKE) --no-print-directory docs test-histories test-spark test-crash
 	@$(BIN)/python scripts/slowest-tests $(DURATIONS)
 
 fresh-durations:
@@ -96,6 +96,13 @@ test-browser: .venv/.stamp-setup ## The page in a real Chromium, which is found 
 	@browser=$$(scripts/find-chromium) && HEADRACE_CHROMIUM="$$browser" HEADRACE_SCREENSHOTS=docs/images \
 		$(BIN)/python -m pytest tests/browser
 
+docs: .venv-docs/.stamp ## The documentation as a site, in build/site; a broken link fails
+	@NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build
+
+.venv-docs/.stamp: requirements/docs.lock scripts/find-python
+	@$$(scripts/find-python) -m venv .venv-docs && .venv-docs/bin/pip install -q --disable-pip-version-check --require-hashes -r $<
+	@touch $@
+
 bench: setup ## The measurements of BENCHMARKS.md
 	$(WITH_JAVA) $(BIN)/python -m bench
 
@@ -104,10 +111,11 @@ LOCK = uv pip compile --universal --generate-hashes --python-version 3.11 --no-e
 
 lock: ## Renew the lock files (needs uv; for maintainers)
 	$(LOCK) --upgrade pyproject.toml --extra demo --extra metrics --extra web --group pyproject.toml:dev -o requirements/dev.lock
+	$(LOCK) --upgrade --group pyproject.toml:docs -o requirements/docs.lock
 	$(LOCK) --upgrade --group pyproject.toml:build -c requirements/dev.lock -o requirements/build.lock
 	uv pip compile pyproject.toml --extra all --resolution lowest-direct --python-version 3.11 --no-emit-index-url \
 		--no-annotate --no-header --quiet -o requirements/lowest.txt # what lower bounds are tested with, now and then
 
 clean: ## Remove what make created, the environment included
-	rm -rf .venv demo-project demo-postgres demo-deploy build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis bench/results
+	rm -rf .venv .venv-docs demo-project demo-postgres demo-deploy build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis bench/results
 	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -337,5 +337,18 @@ def test_files_named_in_the_documentation_exist(path: Path) -> None:
 
 @pytest.mark.parametrize("path", DOCS, ids=named(DOCS))
 def test_every_document_is_linked(path: Path) -> None:
-    if path.parent.name == "docs":
+    if path.parent == ROOT / "docs":
         assert f"docs/{path.name}" in text_of("README.md")
+
+
+def test_the_site_has_every_document_in_its_navigation() -> None:
+    pages = re.findall(r"^ +- .*: ([\w./-]+\.md)$", text_of("mkdocs.yml"), re.MULTILINE)
+    of_root = {"ARCHITECTURE.md", "BENCHMARKS.md", "CHANGELOG.md", "CONTRIBUTING.md"}
+    expected = {path.name for path in DOCS if path.parent == ROOT / "docs"} | of_root | {"decisions/README.md"}
+    assert sorted(pages) == sorted(expected), "give each page a line in the nav of mkdocs.yml"
+
+
+def test_the_site_loads_nothing_from_elsewhere() -> None:
+    pictures = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs" / "images").glob("*.svg"))
+    texts = text_of("mkdocs.yml") + text_of("docs/javascripts/iframe-worker.js") + pictures
+    assert set(re.findall(r"https?://[^\s\"]+", texts)) == {"http://www.w3.org/2000/svg"}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
+import sqlglot
 from sqlglot import exp
 
 
@@ -16,6 +18,9 @@ def for_duckdb(tree: exp.Expr) -> exp.Expr:
             lateral.this.set("this", _filled(lateral.this.this))
     for outer in list(tree.find_all(exp.ExplodeOuter)):
         outer.replace(exp.Explode(this=_filled(outer.this)))
+    for call in list(tree.find_all(exp.Anonymous)):
+        if call.name.lower() == "window":
+            call.replace(exp.Explode(this=_spans(*call.expressions)))
     for item in list(tree.find_all(exp.Aliases)):
         if lists := list(_lists(item)):
             shown = [
@@ -63,3 +68,22 @@ def _filled(array: exp.Expr) -> exp.Expr:
     there = exp.GT(this=exp.ArraySize(this=array.copy()), expression=exp.Literal.number(0))
     one = exp.Array(expressions=[exp.null()])
     return exp.Case(ifs=[exp.If(this=there, true=array.copy())], default=one)
+
+
+_MICROSECONDS = {"second": 10**6, "minute": 60 * 10**6, "hour": 3600 * 10**6, "day": 86400 * 10**6}
+
+
+def _spans(time: exp.Expr, *durations: exp.Expr) -> exp.Expr:
+    """The spans of a time without a zone that `window` gives, as an array."""
+    length, step, offset = ([*map(_microseconds, durations), 0, 0])[:3]
+    step = step or length
+    t = time.sql("duckdb")
+    last = f"epoch_us({t}) - ((epoch_us({t}) - {offset}) % {step} + {step}) % {step}"
+    start = f"make_timestamp({last} - i * {step})"
+    end = f"make_timestamp({last} - i * {step} + {length})"
+    spans = f"list_transform(range({-(-length // step)}), lambda i: {{'start': {start}, 'end': {end}}})"
+    return sqlglot.parse_one(f"list_filter({spans}, lambda s: s['end'] > {t})", read="duckdb")
+
+
+def _microseconds(duration: exp.Expr) -> int:
+    return sum(int(number) * _MICROSECONDS[unit] for number, unit in re.findall(r"(\d+) (\w+?)s?\b", duration.name))

@@ -50,8 +50,8 @@ HINTS: dict[str, str] = {
     "with aggregates that are maintained in GROUP BY.",
     **dict.fromkeys(
         ("window()", "window_time()"),
-        "Compute the start of the span: date_trunc('HOUR', t), or for any other number of seconds "
-        "timestamp_seconds(floor(unix_seconds(t) / 600) * 600).",
+        "It is maintained as a select item or a grouping expression of a time, one a block: "
+        "FROM (SELECT *, window(t, '10 minutes') AS w FROM …).",
     ),
     "session_window()": "Number the sessions: a row begins one where lag(t) OVER (…) lies far enough back.",
     "TABLESAMPLE": "Filter by a hash of a key instead: WHERE pmod(xxhash64(key), 10) = 0.",

@@ -16,6 +16,7 @@ from headrace.sql.reader.refusals import not_deterministic, not_maintained
 from headrace.sql.reader.scalars.cut_scalar import cut, cut_window
 from headrace.sql.reader.scalars.lexemes import Lexeme, Lexemes, Role, bracketed, input_lexeme
 from headrace.sql.reader.scalars.struct_fields import with_field_names
+from headrace.sql.reader.scalars.window_times import with_window_times
 from headrace.sql.reader.syntax.query_shape import Range
 
 _SPECIAL = frozenset({"cast", "try_cast", "case", "in", "timestampadd", "timestampdiff", "timediff", "extract", "if"})
@@ -67,7 +68,7 @@ def resolved(
         subqueries: Whether subqueries are read later; otherwise they are refused.
     """
     out: list[Lexeme] = []
-    lexemes = lexemes if alias_first else with_field_names(lexemes)
+    lexemes = lexemes if alias_first else with_window_times(with_field_names(lexemes))
     for i, lexeme in enumerate(lexemes):
         if lexeme.role is Role.NAME:
             out.extend(_name(context, lexeme, scope, aliases or {}, alias_first=i in alias_first))

@@ -14,12 +14,14 @@ class Visible:
         name: Its own name.
         internal: The column of the relation.
         hidden: Reached with its qualifier only: the right side's column of USING.
+        added: Reached by its name, but no part of `*`: the block's time window.
     """
 
     qualifier: tuple[str, ...]
     name: str
     internal: str
     hidden: bool = False
+    added: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,7 @@ class Scope:
     def star(self, qualifier: tuple[str, ...] = ()) -> tuple[Visible, ...] | None:
         """Return the columns of `*` or `qualifier.*`; None where the order is not certain."""
         if not qualifier:
-            return tuple(c for c in self.columns if not c.hidden)
+            return tuple(c for c in self.columns if not c.hidden and not c.added)
         fitting = tuple(c for c in self.columns if self.qualified(c, qualifier))
         return None if not fitting or any(c.hidden for c in fitting) else fitting
 

@@ -31,6 +31,7 @@ from headrace.sql.reader.select.aggregates import Grouping, UngroupedError, Unsu
 from headrace.sql.reader.select.below_grouping import put_below
 from headrace.sql.reader.select.grouping_sets import GroupingSets, grouping_sets, hive_sets, sets_of, trails
 from headrace.sql.reader.select.order_clauses import texts_of, written
+from headrace.sql.reader.select.time_windows import WINDOW, TimeWindow, time_window
 from headrace.sql.reader.select.windows import Definitions, Windowing, has_window, with_definitions
 from headrace.sql.reader.spark_types import types_in
 from headrace.sql.reader.subqueries.subquery_reader import SubqueryReader
@@ -82,6 +83,7 @@ class SelectReader:
         self.scope = Scope((), context.case_sensitive)
         self.rows: Relation | None = None
         self.texts: dict[str, str] = {}
+        self.span: TimeWindow | None = None
 
     def read(self, ordering: Sequence[Lexemes] = ()) -> Output:
         """Return the block as algebra.
@@ -96,6 +98,9 @@ class SelectReader:
         joined = self._source()
         self.rows, self.texts = joined.relation, texts_of(joined.scope)
         relation = self.subqueries.where(joined, select.where)
+        self.span = time_window(self.context, select, relation, joined.scope)
+        if self.span is not None:
+            relation, joined = self.span.relation, replace(joined, scope=self.span.scope)
         items = [item for within in select.items for item in self.items_of(within, joined.scope)]
         self.shown, self.scope = [item.lexemes for item in items], joined.scope
         for item in items:
@@ -246,9 +251,9 @@ class SelectReader:
         generator = self._generator(within, scope)
         if generator is not None:
             return [generator]
-        lexemes, alias = self._without_alias(lexemes_of(self.context, within))
+        lexemes, alias = self._without_alias(self._lexemes(within))
         lexemes = with_definitions(self.context, lexemes, self._definitions()) if has_window(lexemes) else lexemes
-        name = alias or _own_name(lexemes)
+        name = alias or self._own_name(lexemes)
         expression = unbracketed(resolved(self.context, lexemes, scope, self.aliases, subqueries=True))
         if alias is not None:
             # a second alias of one name would be ambiguous in Spark: the first one stays, Spark judges
@@ -257,6 +262,17 @@ class SelectReader:
             # the field of a struct is called by its last name
             self.aliases.setdefault(self.context.fold(name), expression)
         return [Item(name, expression)]
+
+    def _lexemes(self, within: Range) -> Lexemes:
+        """Cut a select item or a grouping expression, with the block's time window as a column."""
+        lexemes = lexemes_of(self.context, within)
+        return lexemes if self.span is None else self.span.over(lexemes)
+
+    def _own_name(self, lexemes: Lexemes) -> str | None:
+        """Return the name of a column that has no alias."""
+        if self.span is not None and _plain_column(lexemes):
+            return WINDOW
+        return lexemes[0].parts[-1] if len(lexemes) == 1 and lexemes[0].role is Role.NAME else None
 
     def _generator(self, within: Range, scope: Scope) -> Item | None:
         """Return a select item that is a generator with names for its columns; None for any other."""
@@ -399,7 +415,7 @@ class SelectReader:
         if group.all:
             return [item.lexemes for item in items if not has_aggregate(item.lexemes)]
         # GROUP BY () is one group over everything
-        written = (unbracketed(lexemes_of(self.context, within)) for within in group.items)
+        written = (unbracketed(self._lexemes(within)) for within in group.items)
         return [*(self._key(lexemes, items, scope) for lexemes in written if lexemes), *self._key_lexemes()]
 
     def _key_lexemes(self) -> list[Lexemes]:
@@ -509,10 +525,6 @@ def _understood(items: list[Item], condition: Lexemes, grouping: Grouping) -> bo
 def _plain_column(lexemes: Lexemes) -> bool:
     """Return whether an expression is a column."""
     return len(lexemes) == 1 and lexemes[0].role is Role.INPUT
-
-
-def _own_name(lexemes: Lexemes) -> str | None:
-    return lexemes[0].parts[-1] if len(lexemes) == 1 and lexemes[0].role is Role.NAME else None
 
 
 def _shown(column: Visible) -> str | None:

@@ -10,6 +10,7 @@ from headrace.api.project_handle import Names, ProjectHandle
 from headrace.graph.dag import Dag
 from headrace.names import RESERVED_PREFIX, TableName
 from headrace.observability import status as _status
+from headrace.results.lineage_results import TableLineage
 from headrace.results.refresh_results import (
     FunctionInfo,
     HistoryRow,
@@ -144,6 +145,20 @@ class InspectVerbs(ProjectHandle):
     def graph(self) -> Dag[TableName]:
         """Return the DAG of sources and stream tables; reads the catalog only."""
         return Dag(self._catalog.dependencies())
+
+    def lineage(self, name: str, *, base: bool = False) -> TableLineage:
+        """Return which columns each column of a stream table comes from, and how; starts no Spark.
+
+        Args:
+            name: A stream table, or one of its columns: `shop.revenue`, `shop.revenue.total`.
+            base: Whether stream tables that it reads are followed to the tables that these come from.
+
+        Raises:
+            UserError: `STREAM_TABLE_NOT_FOUND`, `COLUMN_NOT_FOUND`.
+        """
+        from headrace.observability.table_lineage import table_lineage
+
+        return table_lineage(self._catalog, name, self._lazy.namespace(), self._lazy.catalogs(), base=base)
 
     def at(self, when: dt.datetime | int | None = None) -> Pinned:
         """Pin one published state for reading several tables consistently.

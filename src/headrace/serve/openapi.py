@@ -48,6 +48,7 @@ RESOURCES: tuple[Resource, ...] = (
     Resource("explain", ("explain",), "How a stream table or a query is refreshed.", ("target",), options=("mode",)),
     Resource("validate", ("validate",), "How a query would be maintained.", ("query",)),
     Resource("statements", ("show-create",), "Statements that make stream tables again.", repeated="name"),
+    Resource("lineage", ("lineage",), "Which columns a stream table's columns come from.", ("name",)),
     Resource("functions", ("functions",), "The project's Python functions."),
     Resource("diamonds", ("diamonds",), "Stream tables that are refreshed together, and why."),
     Resource(

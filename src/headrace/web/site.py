@@ -11,6 +11,7 @@ from typing import Any
 
 from headrace.api.facade import Headrace
 from headrace.config import Settings
+from headrace.definitions.column_lineage import Lineages
 from headrace.error_codes.table import SECTIONS
 from headrace.graph.dag import Dag
 from headrace.observability.metrics.project_state import ProjectState
@@ -55,6 +56,7 @@ class Site:
         actions: What they do; None where there are none.
         ending: Set when nobody is to wait for news any more.
         project: The project, open.
+        lineages: Where columns of stream tables come from.
         monitor: Looks at it, no more often than that pays.
     """
 
@@ -64,6 +66,7 @@ class Site:
         self.project = Headrace(settings, create=False)
         self.actions = Actions(settings.root, self.project) if buttons else None
         self.monitor = ProjectMonitor(settings)
+        self.lineages = Lineages(self.project._lazy.catalogs())
         self._lock = threading.Lock()
 
     def close(self) -> None:

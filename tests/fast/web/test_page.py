@@ -21,6 +21,7 @@ from kit.watched import ODD, details, fail, refresh, watched_project
 from headrace.catalog import Catalog
 from headrace.cli.main import app
 from headrace.config import Settings
+from headrace.names import LAKE, TableName
 
 ODD_URL = f"/tables/{quote(f's.`{ODD}`', safe='')}"
 PAGES = ("/", "/graph", "/runs", "/sources", "/deployments", "/events", "/tables/s.b", ODD_URL, "/explain/s.b")
@@ -323,3 +324,26 @@ def test_it_does_not_begin_where_it_would_be_open(
     result = CliRunner().invoke(app, ["-p", str(root), "web", *options], prog_name="headrace")
     assert result.exit_code == status
     assert words in result.output
+
+
+# ---- where columns come from
+
+
+def test_column_lineage_is_shown_and_escaped(tmp_path: Path) -> None:
+    settings, _ = watched_project(tmp_path)
+    odd = "<b>k"
+    with Catalog.open(settings.catalog_url) as catalog:
+        for table in catalog.stream_tables():
+            if table.name.table == "d":
+                query = f"SELECT sum(k) AS k FROM s.b WHERE k > 1 UNION ALL SELECT k AS `{odd}` FROM s.`{ODD}`"
+                new = details(query, table.sources[:1])
+                new["sources"] = [*new["sources"], *details("", (TableName(LAKE, ("s",), ODD),))["sources"]]  # type: ignore[misc]
+                catalog.alter_stream_table(table.name, details=new)
+    with page_server(settings) as (url, _):
+        browser = opened(url)
+        graph, table = browser.ask("/graph").text, browser.ask("/tables/s.d").text
+    assert "k → k (AGGREGATION); which rows: k (FILTER)" in graph
+    assert '<span class="quiet">AGGREGATION</span>' in table
+    assert "which rows" in table
+    assert ODD not in graph + table
+    assert "s.`&lt;script&gt;alert(1)`</a>.k" in table

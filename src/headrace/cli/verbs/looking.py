@@ -1,4 +1,4 @@
-"""status, show-create, history, graph, explain, validate, functions."""
+"""status, show-create, history, graph, lineage, explain, validate, functions."""
 
 from __future__ import annotations
 
@@ -110,6 +110,28 @@ def graph(asked: Invocation, form: str, levels: bool) -> None:
 
 
 @click.command()
+@click.argument("name", metavar="TABLE[.COLUMN]")
+@click.option("--base", is_flag=True, help="Follow stream tables to the tables that they come from.")
+@pass_invocation
+def lineage(asked: Invocation, name: str, base: bool) -> None:
+    """Show which columns each column of a stream table comes from, and how.
+
+    Reads the catalog only and starts no Spark.
+
+    \b
+    Examples:
+      headrace lineage shop.revenue
+      headrace lineage shop.revenue.total --base
+      headrace lineage shop.revenue --json
+    """
+    from headrace.cli.render.lineage import lineage as render_lineage
+
+    with asked.open() as hr:
+        found = hr.lineage(name, base=base)
+    show(asked, found.as_dict(), lambda: render_lineage(found))
+
+
+@click.command()
 @click.argument("target", metavar="NAME_OR_QUERY")
 @click.option("--mode", "-m", type=options.MODE, help="Only this mode, as if it were the table's own.")
 @click.option("--passes", is_flag=True, help="Show the optimiser's passes: which fired, what each changed and saves.")
@@ -178,4 +200,4 @@ def functions(asked: Invocation) -> None:
     show(asked, [info.as_dict() for info in found], lambda: rendered(found))
 
 
-VERBS = (status, show_create, history, graph, explain, validate, functions)
+VERBS = (status, show_create, history, graph, lineage, explain, validate, functions)

@@ -11,7 +11,7 @@ from headrace.errors import HeadraceError, Place, place_at
 from headrace.names import TableName
 from headrace.sql.reader.names.column_names import Names
 from headrace.sql.reader.names.scope import Scope
-from headrace.sql.reader.refusals import Refusal, not_maintained
+from headrace.sql.reader.refusals import Refusal, not_deterministic, not_maintained
 from headrace.sql.reader.scalars.lexemes import Lexemes
 from headrace.sql.reader.syntax.cursor import Cursor
 from headrace.sql.reader.syntax.query_shape import Cte, Query
@@ -151,6 +151,7 @@ class Context:
         describe: The analysed schema of a SQL text, by Spark; None where nobody can be asked.
         functions: The user's own functions of one row, by name, and whether they are deterministic.
         orders: Where the user's text orders rows by which something goes, by the place of that.
+        origins_only: Whether only the origins of columns are asked for, so that values need not follow from sources.
     """
 
     cursor: Cursor
@@ -170,6 +171,7 @@ class Context:
     describe: Callable[[str], tuple[Column, ...]] | None = None
     functions: Mapping[str, bool] = field(default_factory=dict)
     orders: dict[Place, OrderClause] = field(default_factory=dict)
+    origins_only: bool = False
 
     def trial(self) -> Context:
         """Return a context to read a part in whose findings may be dropped."""
@@ -186,6 +188,11 @@ class Context:
     def refuse(self, refusal: Refusal) -> None:
         """Take down a refusal; inside a view its place becomes the view's."""
         self.findings.refusals.append(self._seen_from_outside(refusal))
+
+    def refuse_value(self, construct: str, place: Place, why: str) -> None:
+        """Refuse a value that is no function of the sources, unless only origins are asked for."""
+        if not self.origins_only:
+            self.refuse(not_deterministic(construct, place, why))
 
     def doubt(self, construct: str, message: str, offset: int, hint: str | None = None) -> None:
         """Take down something that is refused only because it could not be understood."""

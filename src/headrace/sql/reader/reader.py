@@ -32,7 +32,7 @@ from headrace.sql.reader.query_size import CONSTRUCT, OPERATORS, SPLIT, too_larg
 from headrace.sql.reader.refusals import Refusal, not_maintained
 from headrace.sql.reader.select.limits import limited, ordering
 from headrace.sql.reader.select.select_reader import SelectReader
-from headrace.sql.reader.set_operations import combined
+from headrace.sql.reader.set_operations import combined, remaining
 from headrace.sql.reader.subqueries.subquery_reader import decided_on, kept
 from headrace.sql.reader.syntax.cursor import Cursor
 from headrace.sql.reader.syntax.parser import parse
@@ -80,6 +80,8 @@ def read(
     describe: Describe | None = None,
     case_sensitive: bool = False,
     functions: Mapping[str, bool] | None = None,
+    output: tuple[str, ...] | None = None,
+    origins_only: bool = False,
 ) -> Reading:
     """Read a query.
 
@@ -90,34 +92,37 @@ def read(
         describe: Spark's own analysis of the query: its output columns. None: names are made up where Spark would.
         case_sensitive: Whether names differ by case.
         functions: The user's own functions of one row, by name, and whether they are deterministic.
+        output: Its output columns, where they are known and Spark is not asked.
+        origins_only: Whether the tree only has to tell where columns come from; a value in it need not follow from the
+            sources then, as `rand()` does not.
 
     Raises:
         UserError: `SYNTAX_ERROR`, `DUPLICATE_COLUMN`, or what `resolve`, `schema` and `describe` raise.
     """
     sources = tuple(dict.fromkeys(_sources(query, resolve, schema, ())))
-    described = None if describe is None else tuple(c.name for c in describe(query))
+    described = output if describe is None else tuple(c.name for c in describe(query))
     shape, cursor = parse(query)
     findings = Findings()
     context = _context(cursor, resolve, schema, findings, case_sensitive=case_sensitive, describe=describe)
-    context.functions = functions or {}
+    context.functions, context.origins_only = functions or {}, origins_only
     try:
-        output = _query(context, shape, {})
+        found = _query(context, shape, {})
     except RecursionError:
         context.refuse_at(CONSTRUCT, shape.at, "The query is nested too deep to be maintained.")
-        output = Output(Values((), ((),)), (), opaque=True)
-    names = described or tuple(name or f"col_{i}" for i, name in enumerate(output.names, 1))
+        found = Output(Values((), ((),)), (), opaque=True)
+    names = described or tuple(name or f"col_{i}" for i, name in enumerate(found.names, 1))
     _check_names(names, case_sensitive)
     if described is not None:
-        _compare(context, output, described)
+        _compare(context, found, described)
     if len({name.lower() for name in names}) < len(names):
         context.refuse_at("columns that differ by case only", shape.at)
-    large = None if output.opaque else too_large(output.relation)
+    large = None if found.opaque else too_large(found.relation)
     if large is not None:
         context.refuse(not_maintained(CONSTRUCT, context.place(shape.at), large, SPLIT))
     refusals = findings.all()
-    if refusals or output.opaque:
+    if refusals or found.opaque:
         return Reading(None, refusals, sources, names)
-    tree = pruned(_named(output.relation, names, context.orders))
+    tree = pruned(_named(found.relation, names, context.orders))
     return Reading(tree, (), sources, names, context.orders)
 
 
@@ -227,7 +232,10 @@ def _combined(context: Context, operation: SetOperation, left: Output, right: Ou
             message = f"The branches of {operation.operator} differ in their number of columns."
             context.doubt(operation.operator, message, offset)
         return replace(left, opaque=True)
-    relation = combined(operation.operator, left.relation, right.relation, keep_copies=operation.all)
+    if operation.operator == "EXCEPT" and context.origins_only:
+        relation = remaining(left.relation, right.relation, keep_copies=operation.all)
+    else:
+        relation = combined(operation.operator, left.relation, right.relation, keep_copies=operation.all)
     return Output(relation, left.names, left.opaque or right.opaque)
 
 

@@ -8,7 +8,7 @@ for a value like any other, as set operations do.
 
 from __future__ import annotations
 
-from headrace.algebra.relations import Aggregate, AggregateCall, Filter, Project, Relation, Replicate, Union
+from headrace.algebra.relations import Aggregate, AggregateCall, Filter, Project, Relation, Replicate, SemiJoin, Union
 from headrace.algebra.scalar import column, compose, equals, literal
 from headrace.algebra.tree import identity
 from headrace.sql.reader.names.column_names import Names
@@ -30,6 +30,18 @@ def combined(operator: str, left: Relation, right: Relation, *, keep_copies: boo
         union = Union((*_branches(left), *_branches(right)))
         return union if keep_copies else Aggregate(union, union.columns)
     return _matched(operator, left, right, keep_copies=keep_copies)
+
+
+def remaining(left: Relation, right: Relation, *, keep_copies: bool) -> Relation:
+    """Return EXCEPT for who asks where columns come from: from the left side alone.
+
+    Args:
+        left: One side.
+        right: The other.
+        keep_copies: Whether ALL was written; how many copies remain is not told then.
+    """
+    rows = SemiJoin(left, right, tuple(zip(left.columns, right.columns, strict=True)), anti=True)
+    return rows if keep_copies else Aggregate(rows, rows.columns)
 
 
 def _branches(relation: Relation) -> tuple[Relation, ...]:

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from headrace import units
-from headrace.definitions.details import from_json
 from headrace.graph.dag import Dag
 from headrace.observability.metrics.project_state import ProjectState
 from headrace.results.refresh_results import StreamTableInfo
 from headrace.web.drawing.graph_layout import Layout, layout
 from headrace.web.drawing.graph_svg import GraphNode, graph_svg
+from headrace.web.pages.lineage import columns_read
 from headrace.web.pages.page import Given, Page, number
 from headrace.web.rendering import table_url
 from headrace.web.site import Site, condition
@@ -21,7 +21,6 @@ WHOLE = 100
 
 MOST_DRAWN = 300
 FARTHEST = 6
-COLUMNS_SHOWN = 12
 
 Edges = tuple[tuple[str, tuple[str, ...]], ...]
 
@@ -43,10 +42,12 @@ def graph(site: Site, given: Given) -> Page:
     focus = focus if focus in whole else ""
     names = neighbourhood(whole, focus, depth) if focus else list(whole.names)
     drawn = names[:MOST_DRAWN]
+    columns = columns_read(site, set(drawn))
     return Page(
         "graph.html",
         {
-            "svg": _picture(site, state, whole, tables, drawn, focus) if drawn else None,
+            "svg": _picture(site, state, whole, tables, drawn, focus, columns) if drawn else None,
+            "columns": sorted((consumer, producer, words) for (producer, consumer), words in columns.items()),
             "drawn": len(drawn),
             "left_out": len(names) - len(drawn),
             "total": len(whole),
@@ -86,6 +87,7 @@ def _picture(
     tables: Mapping[str, StreamTableInfo],
     names: list[str],
     focus: str,
+    columns: Mapping[tuple[str, str], str],
 ) -> str:
     inside = set(names)
     edges = tuple((name, tuple(p for p in whole.producers(name) if p in inside)) for name in sorted(inside))
@@ -96,7 +98,7 @@ def _picture(
     mirrors = {mirror: source.name for source in state.sources for mirror in source.mirrors}
     running = {each.table for each in site.running(state)}
     nodes = {name: _node(name, tables.get(name), mirrors.get(name), name == focus, name in running) for name in inside}
-    return graph_svg(_places(edges), nodes, _columns(site, inside), groups)
+    return graph_svg(_places(edges), nodes, columns, groups)
 
 
 @lru_cache(maxsize=64)
@@ -114,17 +116,3 @@ def _node(name: str, table: StreamTableInfo | None, source: str | None, focus: b
     line = " · ".join(filter(None, ("refreshing" if running else word, lag, table.last_mode and str(table.last_mode))))
     hint = f"{name}: {word}" + (f", {lag}" if lag else "") + (f", {table.held_up}" if table.held_up else "")
     return GraphNode(name, "running" if running else kind, line, table_url(name), hint, focus)
-
-
-def _columns(site: Site, inside: set[str]) -> dict[tuple[str, str], str]:
-    """Return, by producer and consumer, which columns are read."""
-    found = {}
-    for table in site.project._catalog.stream_tables():
-        if str(table.name) not in inside:
-            continue
-        for use in from_json(table.details).sources:
-            columns = [column.name for column in use.columns]
-            more = f" and {len(columns) - COLUMNS_SHOWN} more" if len(columns) > COLUMNS_SHOWN else ""
-            words = ", ".join(columns[:COLUMNS_SHOWN]) + more if columns else "only its rows are counted"
-            found[str(use.name), str(table.name)] = words
-    return found

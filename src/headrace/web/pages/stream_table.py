@@ -12,6 +12,7 @@ from headrace.errors import HeadraceError
 from headrace.observability.attainment import read_stretch
 from headrace.results.refresh_results import Mode, StreamTableInfo
 from headrace.web.drawing.charts import Bar, bar_chart
+from headrace.web.pages.lineage import column_rows
 from headrace.web.pages.page import Given, Page, not_found, number
 from headrace.web.site import Site, condition, remedy
 
@@ -41,7 +42,9 @@ def stream_table(site: Site, given: Given) -> Page:
             "stored": stored,
             "statement": _statement(site, table),
             "reads": [(read, any(each.name == read for each in state.tables)) for read in graph.producers(table.name)],
-            "columns": details.output,
+            "columns": column_rows(site, stored, details),
+            "lineage_unknown": site.lineages.of(stored).unknown,
+            "tables": {each.name for each in state.tables},
             "uses": details.sources,
             "keys": _keys(site, stored, details),
             "charts": _charts(site, stored, entries[:CHARTED]),

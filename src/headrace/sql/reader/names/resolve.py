@@ -12,7 +12,7 @@ from headrace.sql.reader.functions.determinism import (
     WITHOUT_BRACKETS,
 )
 from headrace.sql.reader.names.scope import AmbiguousNameError, Scope
-from headrace.sql.reader.refusals import not_deterministic, not_maintained
+from headrace.sql.reader.refusals import not_maintained
 from headrace.sql.reader.scalars.cut_scalar import cut, cut_window
 from headrace.sql.reader.scalars.lexemes import Lexeme, Lexemes, Role, bracketed, input_lexeme
 from headrace.sql.reader.scalars.struct_fields import with_field_names
@@ -119,7 +119,7 @@ def _name(context: Context, lexeme: Lexeme, scope: Scope, aliases: Aliases, *, a
         return (*bracketed(expression, lexeme), *_fields(lexeme, 1))
     if len(lexeme.parts) == 1 and lexeme.parts[0].lower() in WITHOUT_BRACKETS:
         name = lexeme.parts[0].lower()
-        context.refuse(not_deterministic(lexeme.text, context.place_of(lexeme.at), NON_DETERMINISTIC[name]))
+        context.refuse_value(lexeme.text, context.place_of(lexeme.at), NON_DETERMINISTIC[name])
     elif not scope.opaque:
         context.doubt(lexeme.text, f"{lexeme.text} could not be traced to a column.", lexeme.at)
     return (lexeme,)
@@ -139,9 +139,9 @@ def _judge(context: Context, lexemes: Lexemes, at: int) -> None:
     name, place = lexeme.parts[0], context.place_of(lexeme.at)
     empty = at + 2 < len(lexemes) and lexemes[at + 2].text == ")"
     if name in NON_DETERMINISTIC:
-        context.refuse(not_deterministic(f"{name}()", place, NON_DETERMINISTIC[name]))
+        context.refuse_value(f"{name}()", place, NON_DETERMINISTIC[name])
     elif name in NON_DETERMINISTIC_WITHOUT_ARGUMENTS and empty:
-        context.refuse(not_deterministic(f"{name}()", place, "depends on when it runs"))
+        context.refuse_value(f"{name}()", place, "depends on when it runs")
     elif name in GENERATORS:
         context.refuse(
             not_maintained(
@@ -152,7 +152,7 @@ def _judge(context: Context, lexemes: Lexemes, at: int) -> None:
         )
     elif name in context.functions:
         if not context.functions[name]:
-            context.refuse(not_deterministic(f"{name}()", place, "is declared as not deterministic"))
+            context.refuse_value(f"{name}()", place, "is declared as not deterministic")
     elif name in TIME_WINDOWS:
         context.refuse(not_maintained(f"{name}()", place))
     elif name not in _KNOWN:

@@ -115,12 +115,14 @@ class Grouping:
         sets: Grouping sets over them; None for a plain GROUP BY.
         names: Hands out column names.
         place_of: Where an offset of the text is; None where nobody asks.
+        any_order: Whether calls may depend on the order of rows, as they may where only origins are asked for.
     """
 
     grouped: list[Lexemes]
     sets: GroupingSets | None = None
     names: Names = field(default_factory=Names)
     place_of: Callable[[int], Place] | None = None
+    any_order: bool = False
     _key_names: list[str] = field(default_factory=list)
     _arguments: dict[tuple[tuple[str, ...], ...], tuple[str, Scalar]] = field(default_factory=dict)
     _calls: dict[tuple[object, ...], AggregateCall] = field(default_factory=dict)
@@ -207,7 +209,7 @@ class Grouping:
         return max(fitting, key=lambda i: len(self.grouped[i]), default=None)
 
     def _call(self, call: Call, lexeme: Lexeme, inside: str = "{}") -> str:
-        function = _supported(call, lexeme, ordered=inside != "{}")
+        function = _supported(call, lexeme, ordered=inside != "{}", any_order=self.any_order)
         if function in ("count_if", "count") and (call.function == "count_if" or len(call.arguments) > 1):
             call, function = _counting(call, lexeme)
         argument = self._first(call)
@@ -257,7 +259,7 @@ def _reads(key: Lexemes) -> bool:
     return any(lexeme.role is Role.INPUT for lexeme in key)
 
 
-def _supported(call: Call, lexeme: Lexeme, *, ordered: bool) -> str:
+def _supported(call: Call, lexeme: Lexeme, *, ordered: bool, any_order: bool) -> str:
     """Return the canonical function name.
 
     Raises:
@@ -265,12 +267,14 @@ def _supported(call: Call, lexeme: Lexeme, *, ordered: bool) -> str:
     """
     function = ACCUMULATED.get(call.function, call.function)
     found = _arguments_of(call, ordered=ordered)
+    if found is None and any_order and call.function in ORDER_DEPENDENT:
+        found = (0, MANY)
     if found is None:
         raise UnsupportedCallError(f"{call.function}()", lexeme, unordered=call.function in ORDER_DEPENDENT)
     least, most = found
     if not least <= len(call.arguments) <= most or not all(call.arguments):
         raise UnsupportedCallError(f"{call.function}() with {len(call.arguments)} arguments", lexeme)
-    if call.within and function not in ORDERED:
+    if call.within and function not in ORDERED and not any_order:
         raise UnsupportedCallError(f"{call.function}() WITHIN GROUP", lexeme)
     first = call.arguments[0] if call.arguments else (lexeme,)
     if first[0].role is Role.STAR and (call.function != "count" or len(first) != 1 or first[0].text != "*"):

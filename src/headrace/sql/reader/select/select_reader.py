@@ -368,7 +368,7 @@ class SelectReader:
         keys = self._keys(items, scope) if sets is None else list(sets.expressions)
         if sets is None or not any(map(has_subquery, keys)):
             relation, keys, items = self._below(relation, scope, keys, items)
-        grouping = Grouping(keys, sets)
+        grouping = Grouping(keys, sets, any_order=self.context.origins_only)
         grouping.place_of = self.context.place_of
         out = [replace(item, lexemes=self.over(grouping, item.lexemes)) for item in items]
         condition = self.having(scope, grouping)

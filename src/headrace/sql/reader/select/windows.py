@@ -16,7 +16,7 @@ from headrace.algebra.tree import identity
 from headrace.sql.reader.context import Context
 from headrace.sql.reader.functions.ties import SETTLED
 from headrace.sql.reader.names.column_names import Names
-from headrace.sql.reader.refusals import not_deterministic, not_maintained
+from headrace.sql.reader.refusals import not_maintained
 from headrace.sql.reader.scalars.lexemes import (
     Lexeme,
     Lexemes,
@@ -155,7 +155,7 @@ class Windowing:
     def _judge(self, call: Lexemes) -> None:
         function, place = call[0].parts[0], self.context.place_of(call[0].at)
         if function in ("mode", "collect_set", "listagg", "string_agg"):
-            self.context.refuse(not_deterministic(f"{function}()", place, "depends on the order of its rows"))
+            self.context.refuse_value(f"{function}()", place, "depends on the order of its rows")
         elif function not in POSITIONAL | SETTLED:
             self.context.refuse(not_maintained(f"{function}() OVER", place))
         elif has_window(call[1:]):

@@ -161,7 +161,7 @@ class Values:
         if match is None:
             refuse(self.context, lexeme, "correlated subquery", UNEQUAL)
         assert match is not None
-        grouping = Grouping(list(match.keys))
+        grouping = Grouping(list(match.keys), any_order=self.context.origins_only)
         value = self._over(grouping, self._summed_up(found, lexeme), lexeme)
         aggregate = grouping.relation(match.inner)
         assert isinstance(aggregate, Aggregate)

@@ -74,7 +74,7 @@ CONDITIONS: tuple[tuple[str, _Kind], ...] = (
         _Kind("FUNCTION_NOT_FOUND", UserError, "Use one of Spark's, or declare it in functions.py."),
     ),
     ("COLUMN_ALREADY_EXISTS", _Kind("COLUMN_EXISTS", UserError, "Give one of them an alias.")),
-    ("VALUE_OUT_OF_RANGE", _Kind("TYPE_MISMATCH", UserError, "Give it a value within these bounds.")),
+    ("DATATYPE_MISMATCH.VALUE_OUT_OF_RANGE", _Kind("TYPE_MISMATCH", UserError, "Give it a value within these bounds.")),
     ("DATATYPE_MISMATCH", _TYPE),
     ("INCOMPATIBLE_DATA_FOR_TABLE", _TYPE),
     ("CANNOT_UP_CAST_DATATYPE", _TYPE),

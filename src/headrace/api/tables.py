@@ -14,7 +14,7 @@ from headrace.results.refresh_results import (
     RefreshResult,
 )
 from headrace.schedule import parse_schedule
-from headrace.schedule.options import parse_options
+from headrace.schedule.options import KEYS, parse_options
 
 if TYPE_CHECKING:
     from headrace.api.declared_keys import KeyInfo
@@ -78,7 +78,7 @@ class TableVerbs(ProjectHandle):
         clear_schedule: bool = False,
         refresh_mode: str | None = None,
         query: str | None = None,
-        options: Mapping[str, str] | None = None,
+        options: Mapping[str, str | None] | None = None,
     ) -> None:
         """Change a stream table; what is None stays.
 
@@ -88,7 +88,7 @@ class TableVerbs(ProjectHandle):
             clear_schedule: Remove the schedule.
             refresh_mode: `AUTO`, `FULL` or `DIFFERENTIAL`.
             query: New query; contents and definition change together. A blown fuse is resolved by that.
-            options: Options to change, by key; those that are not named stay.
+            options: Options to change, by key; None takes one back. Those that are not named stay.
 
         Raises:
             UserError: `STREAM_TABLE_NOT_FOUND`, `INVALID_SCHEDULE`, or what is wrong with the query.
@@ -100,7 +100,7 @@ class TableVerbs(ProjectHandle):
         table = self._catalog.stream_table(full_name)
         mode = parse_mode(refresh_mode) if refresh_mode is not None else None
         schedule = None if schedule is None else parse_schedule(schedule).text
-        changed = None if options is None else {**table.options, **{k.lower(): v for k, v in options.items()}}
+        changed = None if options is None else _changed(table.options, options)
         if changed is not None:
             parse_options(changed)
         if query is not None:
@@ -206,3 +206,10 @@ class TableVerbs(ProjectHandle):
         for name in sorted(names):
             self.events.emit(Notice(went_past(name)))
             self._decided(FuseResolved(name, "redefine"))
+
+
+def _changed(present: Mapping[str, str], options: Mapping[str, str | None]) -> dict[str, str]:
+    """Return options with some set, and others taken back."""
+    asked = {key.lower(): text for key, text in options.items()}
+    parse_options(dict.fromkeys(asked.keys() - set(KEYS), ""))  # says which are none
+    return {key: text for key, text in {**present, **asked}.items() if text is not None}

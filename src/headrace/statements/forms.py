@@ -17,6 +17,7 @@ ALTER = """  ALTER STREAM TABLE namespace.table SET SCHEDULE '1 minute'
   ALTER STREAM TABLE namespace.table SET PROPERTIES (key = value, …)
   ALTER STREAM TABLE namespace.table SET QUERY AS SELECT …
   ALTER STREAM TABLE namespace.table DROP SCHEDULE
+  ALTER STREAM TABLE namespace.table DROP PROPERTIES (key, …)
   ALTER STREAM TABLE namespace.table RESOLVE FUSE APPLY|SKIP|REINITIALIZE"""
 
 DROP = """  DROP STREAM TABLE [IF EXISTS] namespace.table [CASCADE]

@@ -5,7 +5,7 @@
         AS query
     ALTER STREAM TABLE name SET {SCHEDULE '…' | REFRESH MODE mode | PROPERTIES (key = value, …) | QUERY AS query}
         (several, comma-separated)
-    ALTER STREAM TABLE name DROP SCHEDULE
+    ALTER STREAM TABLE name DROP {SCHEDULE | PROPERTIES (key, …)}
     ALTER STREAM TABLE name RESOLVE FUSE {APPLY | SKIP | REINITIALIZE}
     DROP STREAM TABLE [IF EXISTS] name [CASCADE]
     REFRESH STREAM TABLE name, … [FULL]        REFRESH ALL STREAM TABLES [FULL]
@@ -101,6 +101,7 @@ class AlterStreamTable(Statement):
     query: Query | None = None
     drop_schedule: bool = False
     properties: dict[str, str] = field(default_factory=dict)
+    drop_properties: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -498,13 +499,17 @@ def _alter(reader: _Reader) -> Statement:
     name = reader.table()
     schedule, mode, query, drop = None, None, None, False
     properties: dict[str, str] = {}
+    dropped: tuple[str, ...] = ()
     if reader.take("RESOLVE"):
         reader.need("FUSE")
         resolution = reader.mode("APPLY", "SKIP", "REINITIALIZE")
         return ResolveFuse(name=name, resolution=resolution)
     if reader.take("DROP"):
-        reader.need("SCHEDULE")
-        drop = True
+        if reader.take("PROPERTIES"):
+            dropped = reader.keys()
+        else:
+            reader.need("SCHEDULE")
+            drop = True
     else:
         reader.need("SET")
         while True:
@@ -530,6 +535,7 @@ def _alter(reader: _Reader) -> Statement:
         query=query,
         drop_schedule=drop,
         properties=properties,
+        drop_properties=dropped,
     )
 
 

@@ -80,7 +80,7 @@ def _alter(hr: Headrace, statement: st.AlterStreamTable, script: str) -> Any:
             clear_schedule=statement.drop_schedule,
             refresh_mode=statement.refresh_mode,
             query=statement.query.sql if statement.query else None,
-            options=statement.properties or None,
+            options={**statement.properties, **dict.fromkeys(statement.drop_properties)} or None,
         )
 
 

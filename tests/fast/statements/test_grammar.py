@@ -82,6 +82,7 @@ def test_options_come_in_any_order() -> None:
         ("SET PROPERTIES (tier = 'cold', pool = a)", {"properties": {"tier": "cold", "pool": "a"}}),
         ("SET SCHEDULE 'MANUAL', SET PROPERTIES (tier = hot)", {"schedule": "MANUAL", "properties": {"tier": "hot"}}),
         ("DROP SCHEDULE", {"drop_schedule": True}),
+        ("DROP PROPERTIES (tier, 'pool')", {"drop_properties": ("tier", "pool"), "drop_schedule": False}),
     ],
 )
 def test_alter(sql: str, expected: dict[str, object]) -> None:
@@ -199,6 +200,8 @@ def test_everything_else_is_sparks(sql: str) -> None:
         ("ALTER STREAM TABLE x SET y", "y", "SET REFRESH MODE"),
         ("ALTER STREAM TABLE x RESOLVE FUSE", "", "RESOLVE FUSE APPLY|SKIP|REINITIALIZE"),
         ("ALTER STREAM TABLE x DROP SCHEDULE now", "now", "DROP SCHEDULE"),
+        ("ALTER STREAM TABLE x DROP PROPERTIES ()", ")", "DROP PROPERTIES (key"),
+        ("ALTER STREAM TABLE x DROP PROPERTIES (a = 1)", "=", "DROP PROPERTIES (key"),
         ("CLOSE GATE a", "a", "CLOSE GATE ON"),
         ("OPEN GATE ON", "", "OPEN GATE ON"),
         ("CREATE WATERMARK GROUP x AS a", "AS", "CREATE WATERMARK GROUP name ("),

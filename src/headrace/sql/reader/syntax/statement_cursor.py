@@ -65,6 +65,23 @@ class StatementCursor(Cursor):
         self.at += 1
         return self.peek(-1).word
 
+    def keys(self) -> tuple[str, ...]:
+        """Step over `(key, …)` and return the keys.
+
+        Raises:
+            UserError: `SYNTAX_ERROR`.
+        """
+        self.need("(")
+        found: list[str] = []
+        while not found or self.take(","):
+            if self.peek().is_name:
+                found.append(self.peek().name)
+                self.at += 1
+            else:
+                found.append(self.string("A key"))
+        self.need(")")
+        return tuple(found)
+
     def properties(self) -> dict[str, str]:
         """Step over `(key = value, …)` and return it, values as text.
 

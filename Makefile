@@ -1,6 +1,6 @@
 # One command each; every target sets up what it needs first, and a second run finds that done.
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo demo-postgres demo-deploy test fresh-durations check test-fast test-histories test-spark test-crash test-long test-postgres test-citus test-browser docs bench lock clean
+.PHONY: help setup java demo demo-postgres demo-deploy test fresh-durations check test-fast test-histories test-spark test-crash test-long test-postgres test-citus test-browser test-dbt docs bench lock clean
 SHELL := /bin/sh
 
 BIN := .venv/bin
@@ -96,6 +96,9 @@ test-browser: .venv/.stamp-setup ## The page in a real Chromium, which is found 
 	@browser=$$(scripts/find-chromium) && HEADRACE_CHROMIUM="$$browser" HEADRACE_SCREENSHOTS=docs/images \
 		$(BIN)/python -m pytest tests/browser
 
+test-dbt: setup ## `dbt build` and all that goes wrong, by the adapter of integrations/dbt in an environment of its own
+	@scripts/setup-dbt && $(WITH_JAVA) .venv-dbt/bin/python -m pytest -c integrations/dbt/pyproject.toml integrations/dbt/tests
+
 docs: .venv-docs/.stamp ## The documentation as a site, in build/site; a broken link fails
 	@NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build
 
@@ -110,12 +113,15 @@ LOCK = uv pip compile --universal --generate-hashes --python-version 3.11 --no-e
 	--no-annotate --quiet --custom-compile-command "make lock"
 
 lock: ## Renew the lock files (needs uv; for maintainers)
+	@mkdir -p .cache
 	$(LOCK) --upgrade pyproject.toml --extra demo --extra metrics --extra web --group pyproject.toml:dev -o requirements/dev.lock
 	$(LOCK) --upgrade --group pyproject.toml:docs -o requirements/docs.lock
 	$(LOCK) --upgrade --group pyproject.toml:build -c requirements/dev.lock -o requirements/build.lock
+	sed -E 's/ \\$$//;/^ /d;/^(pathspec|python-dateutil)==/d' requirements/dev.lock > .cache/dbt-constraints.txt
+	$(LOCK) --upgrade requirements/dbt.in -c .cache/dbt-constraints.txt -o requirements/dbt.lock
 	uv pip compile pyproject.toml --extra all --resolution lowest-direct --python-version 3.11 --no-emit-index-url \
 		--no-annotate --no-header --quiet -o requirements/lowest.txt # what lower bounds are tested with, now and then
 
 clean: ## Remove what make created, the environment included
-	rm -rf .venv .venv-docs demo-project demo-postgres demo-deploy build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis bench/results
+	rm -rf .venv .venv-docs .venv-dbt demo-project demo-postgres demo-deploy build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis bench/results
 	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -15,6 +15,25 @@ import pytest
 
 SOURCE = Path(__file__).parents[2] / "src" / "headrace"
 
+INTEGRATIONS = {
+    "dbt": frozenset(
+        {
+            "headrace",
+            "headrace.api.facade",
+            "headrace.errors",
+            "headrace.events",
+            "headrace.names",
+            "headrace.results.refresh_results",
+            "headrace.schedule",
+            "headrace.spark.errors",
+            "headrace.sql.reader.syntax.tokens",
+            "headrace.statements.grammar",
+            "headrace.suggestions",
+        }
+    )
+}
+"""Packages beside this one, and what they may know of it: the API, words of statements, errors."""
+
 DOOR = "headrace"
 """The package itself: `import headrace` and the names it hands on."""
 
@@ -324,6 +343,14 @@ def test_the_pure_part_knows_neither_spark_nor_a_database(found: list[Arrow]) ->
     pure = {m for name, members in LAYERS for m in members if name in ("compiler", "pure", "algebra", "ground")}
     heavy = ("pyspark", "py4j", "sqlalchemy", "alembic", "psycopg", "pyiceberg")
     assert not [str(a) for a in found if part(a.importer) in pure and a.imported.split(".")[0] in heavy]
+
+
+@pytest.mark.parametrize("name", INTEGRATIONS)
+def test_integrations_stand_on_the_api(name: str, known: dict[str, Path]) -> None:
+    folder = SOURCE.parents[1] / "integrations" / name / "src"
+    theirs = {str(path): path for path in sorted(folder.rglob("*.py"))}
+    imported = {a.imported for module, path in theirs.items() for a in _imports(module, path, known)}
+    assert {module for module in imported if module.split(".")[0] == DOOR} == INTEGRATIONS[name]
 
 
 def test_nobody_imports_the_command_line(found: list[Arrow]) -> None:

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).parents[2] / "src" / "headrace"
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "headrace"
+INTEGRATIONS = ROOT / "integrations"
 
 LONGEST = 90
 """Characters of the first line of a docstring."""
@@ -79,17 +81,17 @@ def words(name: str) -> set[str]:
     return set(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower().split("_"))
 
 
-FILES = sorted(SOURCE.rglob("*.py"))
+FILES = sorted((*SOURCE.rglob("*.py"), *INTEGRATIONS.glob("*/src/**/*.py")))
 
 
 def test_docstrings_say_what_something_does() -> None:
-    found = [each for file in FILES for each in complaints(str(file.relative_to(SOURCE)), file.read_text())]
+    found = [each for file in FILES for each in complaints(str(file.relative_to(ROOT)), file.read_text())]
     assert not found, "\n".join(found)
 
 
 def test_names_are_of_the_glossary() -> None:
     found = [
-        f"{file.relative_to(SOURCE)}:{line} {name}"
+        f"{file.relative_to(ROOT)}:{line} {name}"
         for file in FILES
         for line, name in defined(file.read_text())
         if words(name) & PRIVATE

@@ -1,0 +1,3 @@
+select order_id, amount
+from {{ ref('orders') }}
+where amount < 0

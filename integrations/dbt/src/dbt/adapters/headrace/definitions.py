@@ -1,0 +1,134 @@
+"""A stream table as a model describes it and as the project has it, and how the two differ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from headrace.errors import UserError
+from headrace.schedule import parse_schedule
+from headrace.sql.reader.syntax.tokens import tokenize
+from headrace.statements.grammar import CreateStreamTable, parse_script
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A stream table's definition.
+
+    Args:
+        query: The SELECT.
+        schedule: When it is refreshed; None for Headrace's default.
+        refresh_mode: `AUTO`, `FULL` or `DIFFERENTIAL`.
+        properties: By key, in lower case.
+        settings: Settings of the session it was defined in, where these are not the project's now.
+    """
+
+    query: str
+    schedule: str | None = None
+    refresh_mode: str = "AUTO"
+    properties: Mapping[str, str] = field(default_factory=dict)
+    settings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """How a model differs from the stream table.
+
+    Args:
+        query: Whether the table has to be computed anew: its query, or the settings it is read with.
+        settings: Whether those settings differ.
+        schedule: Whether the schedule does.
+        refresh_mode: Whether the refresh mode does.
+        properties: Properties to set, by key; None for one to take back.
+    """
+
+    query: bool = False
+    settings: bool = False
+    schedule: bool = False
+    refresh_mode: bool = False
+    properties: Mapping[str, str | None] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return self.redefines or self.schedule or self.refresh_mode or bool(self.properties)
+
+    @property
+    def redefines(self) -> bool:
+        """Return whether the table has to be computed anew."""
+        return self.query or self.settings
+
+    def __str__(self) -> str:
+        names = ("query", "settings", "schedule", "refresh_mode")
+        return ", ".join([*(name for name in names if getattr(self, name)), *sorted(self.properties)])
+
+
+def wanted(query: str, config: Mapping[str, Any]) -> Definition:
+    """Read a model.
+
+    Args:
+        query: Its compiled SQL.
+        config: `schedule` or `target_lag`, `refresh_mode`, `properties`.
+
+    Raises:
+        UserError: `INVALID_OPTION`, `INVALID_SCHEDULE`.
+    """
+    schedule, lag = config.get("schedule"), config.get("target_lag")
+    if schedule is not None and lag is not None:
+        raise UserError(
+            "INVALID_OPTION",
+            "The model has both `schedule` and `target_lag`.",
+            hint="Both say when it is refreshed: keep one of them.",
+        )
+    schedule = lag if schedule is None else schedule
+    properties = config.get("properties") or {}
+    if not isinstance(properties, Mapping):
+        raise UserError(
+            "INVALID_OPTION",
+            f"`properties` of the model is no mapping: {properties!r}.",
+            hint="Write keys and values, for example {'tier': 'warm', 'timeout': '10 minutes'}.",
+        )
+    return Definition(
+        query.strip().rstrip(";").rstrip(),
+        None if schedule is None else parse_schedule(str(schedule)).text,
+        str(config.get("refresh_mode") or "AUTO").upper(),
+        {str(key).lower(): _text(value) for key, value in properties.items()},
+    )
+
+
+def stored(statements: str) -> Definition:
+    """Read what `SHOW CREATE STREAM TABLE` returns of one table that is in no cycle."""
+    found = parse_script(statements)
+    created = next(s for s in found if isinstance(s, CreateStreamTable))
+    settings = tuple(s.sql for s in found if s.sql.upper().startswith("SET "))
+    return Definition(
+        created.query.sql,
+        None if created.schedule is None else parse_schedule(created.schedule).text,
+        created.refresh_mode,
+        {key.lower(): text for key, text in created.properties.items()},
+        settings,
+    )
+
+
+def differences(old: Definition, new: Definition) -> Changes:
+    """Compare two definitions; comments and white space of the query do not count."""
+    properties: dict[str, str | None] = {k: v for k, v in new.properties.items() if old.properties.get(k) != v}
+    properties |= {key: None for key in old.properties if key not in new.properties}
+    return Changes(
+        query=words(old.query) != words(new.query),
+        settings=old.settings != new.settings,
+        schedule=old.schedule != new.schedule,
+        refresh_mode=old.refresh_mode != new.refresh_mode,
+        properties=properties,
+    )
+
+
+def words(query: str) -> list[str]:
+    """Return a query's tokens: what is left of it without comments and white space."""
+    try:
+        return [token.text for token in tokenize(query)]
+    except UserError:  # whoever compiles it says so
+        return [query]
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,5 @@
+"""Where dbt finds this adapter's macros."""
+
+import os
+
+PACKAGE_PATH = os.path.dirname(__file__)

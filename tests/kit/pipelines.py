@@ -149,6 +149,9 @@ class PublishingWorker:
         catalog: The catalog.
         seconds: How long a table takes.
         fails: Called with each table before it is written; raises to make it fail.
+
+    Attributes:
+        lingers: Called between a publication and the end of its refresh.
     """
 
     def __init__(
@@ -162,6 +165,7 @@ class PublishingWorker:
         self.catalog = catalog
         self.seconds = seconds
         self.fails = fails
+        self.lingers: Callable[[], None] = lambda: None
         self.ran: list[tuple[str, ...]] = []
         self.maintained: list[str] = []
         self.deployed = 0
@@ -316,6 +320,7 @@ class PublishedGroup:
         self.catalog.publish(Publication(swaps, versions, moves, entries, leases=self.leases(), groups=groups))
         self.stack.close()
         self.worker.ran.append(tuple(n.table for n in self.members))
+        self.worker.lingers()
         return tuple(RefreshResult(str(n), Mode.DIFFERENTIAL, None, None, 1, 0, 0.0, {}) for n in self.members)
 
     def give_up(self, _error: BaseException) -> None:

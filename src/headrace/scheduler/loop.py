@@ -420,6 +420,7 @@ class Scheduler:
     def _end(self, unit: TableName, given_up: Iterable[TableName]) -> None:
         """Forget a unit whose tasks have all ended; see to what waits for it, and count its failure."""
         run = self._running.pop(unit)
+        self._seen = None  # a look between its publication and now passed over what it is to do again
         if run.error is None:
             self._late_only.discard(unit)
             return
@@ -430,7 +431,6 @@ class Scheduler:
 
     def _note(self, run: _Running, error: HeadraceError) -> None:
         """Count a failure of a unit, and plan what becomes of it."""
-        self._seen = None
         if error.code in PASSING:
             return
         self._failed += 1

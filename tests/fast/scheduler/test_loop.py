@@ -407,6 +407,19 @@ def test_members_of_a_group_run_side_by_side_and_a_failure_ends_them_all(lake_, 
     assert worker.ran == 2 * [("b", "c", "p", "d")]
 
 
+def test_what_changed_while_a_table_was_refreshed_is_followed_however_late_its_end_is_told(lake_, catalog):
+    lake_.base("s.a")
+    define(catalog, "b: a")
+    worker = PublishingWorker(lake_, catalog)
+    once(catalog, worker)
+    again = iter(["a second change"])
+    worker.fails = lambda _: lake_.base("s.a") if next(again, None) else None
+    worker.lingers = lambda: time.sleep(0.5)  # many looks find it published, and its refresh not over
+    lake_.base("s.a")
+    with Running(catalog, worker, ahead=5):
+        until(lambda: roots(lake_, catalog) == {"b": {"a": {2}}}, seconds=20)
+
+
 EARLY = "s: z; t: y; b: a s; c: a s t; d: b c"
 """A diamond below s, of which only c waits for t, which no way joins to the rest."""
 

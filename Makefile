@@ -114,10 +114,10 @@ LOCK = uv pip compile --universal --generate-hashes --python-version 3.11 --no-e
 
 lock: ## Renew the lock files (needs uv; for maintainers)
 	@mkdir -p .cache
-	$(LOCK) --upgrade pyproject.toml --extra demo --extra metrics --extra web --group pyproject.toml:dev -o requirements/dev.lock
+	$(LOCK) --upgrade pyproject.toml --extra demo --extra metrics --extra openlineage --extra otel --extra web --group pyproject.toml:dev -o requirements/dev.lock
 	$(LOCK) --upgrade --group pyproject.toml:docs -o requirements/docs.lock
 	$(LOCK) --upgrade --group pyproject.toml:build -c requirements/dev.lock -o requirements/build.lock
-	sed -E 's/ \\$$//;/^ /d;/^(pathspec|python-dateutil)==/d' requirements/dev.lock > .cache/dbt-constraints.txt
+	sed -E 's/ \\$$//;/^ /d;/^(pathspec|protobuf|python-dateutil)==/d' requirements/dev.lock > .cache/dbt-constraints.txt
 	$(LOCK) --upgrade requirements/dbt.in -c .cache/dbt-constraints.txt -o requirements/dbt.lock
 	uv pip compile pyproject.toml --extra all --resolution lowest-direct --python-version 3.11 --no-emit-index-url \
 		--no-annotate --no-header --quiet -o requirements/lowest.txt # what lower bounds are tested with, now and then

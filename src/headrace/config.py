@@ -9,9 +9,18 @@ import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from headrace.addresses import Address, parse_address
 from headrace.errors import UserError
+from headrace.exporter_settings import (
+    OPENLINEAGE_KEYS,
+    TRACES_KEYS,
+    OpenLineageSettings,
+    TracesSettings,
+    read_openlineage,
+    read_traces,
+)
 from headrace.schedule import parse_schedule
 from headrace.schedule.durations import parse_duration
 from headrace.schedule.options import parse_ceiling, parse_consistency, parse_factor, parse_policy
@@ -148,6 +157,8 @@ class Settings:
         serve_idle_minutes: After so many minutes without work such a server ends.
         serve_metrics: Where `headrace run` answers Prometheus; None for nowhere.
         disabled_passes: Passes of the optimiser that are switched off, for tests and support.
+        openlineage: Where OpenLineage's run events go; None for nowhere.
+        traces: Where OpenTelemetry's spans go.
     """
 
     root: Path
@@ -180,6 +191,8 @@ class Settings:
     serve_idle_minutes: float = 15.0
     serve_metrics: Address | None = None
     disabled_passes: tuple[str, ...] = ()
+    openlineage: OpenLineageSettings | None = None
+    traces: TracesSettings = field(default_factory=TracesSettings)
 
     @property
     def jars(self) -> Path:
@@ -219,7 +232,7 @@ def load(root: Path | str, environ: Mapping[str, str] | None = None) -> Settings
             f"{file.parent} is no Headrace project: it has no {FILE_NAME}.",
             hint="Run `headrace init <folder>` to make one, or pass --project.",
         )
-    values, options, pools, sources, sinks, optimizer, deploy, serve = _read(file)
+    values, options, pools, sources, sinks, optimizer, deploy, serve, openlineage, traces = _read(file)
     environ = os.environ if environ is None else environ
     for key in KNOWN:
         if (given := environ.get(f"HEADRACE_{key.upper()}")) is not None:
@@ -231,7 +244,15 @@ def load(root: Path | str, environ: Mapping[str, str] | None = None) -> Settings
     auto, idle, metrics = _serve(file, serve)
     settings = replace(settings, serve_auto=auto, serve_idle_minutes=idle, serve_metrics=metrics)
     settings = replace(settings, disabled_passes=_disabled(file, optimizer), deploy_slots=slots, layout_limit=limit)
+    settings = replace(settings, **_exporters(file, openlineage, traces))
     return _with_scheduling(file, settings, values, pools)
+
+
+def _exporters(file: Path, openlineage: Section | None, traces: Section) -> dict[str, Any]:
+    """Return what the sections `[openlineage]` and `[traces]` say."""
+    _only(file, "openlineage", openlineage or {}, OPENLINEAGE_KEYS)
+    _only(file, "traces", traces, TRACES_KEYS)
+    return {"openlineage": read_openlineage(file, openlineage), "traces": read_traces(file, traces)}
 
 
 def _serve(file: Path, section: Mapping[str, object]) -> tuple[bool, float, Address | None]:
@@ -383,12 +404,23 @@ def _from_text(text: str) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-SECTIONS = ("headrace", "spark", "pools", "sources", "sinks", "optimizer", "deploy", "serve")
+SECTIONS = (
+    "headrace",
+    "spark",
+    "pools",
+    "sources",
+    "sinks",
+    "optimizer",
+    "deploy",
+    "serve",
+    "openlineage",
+    "traces",
+)
 """What the file may hold; `[sources.NAME]` and `[sinks.NAME]` by name."""
 
 Section = dict[str, object]
-Sections = tuple[Section, dict[str, str], Section, Section, Section, Section, Section, Section]
-"""[headrace], [spark] with full names, [pools], [sources], [sinks], [optimizer], [deploy] and [serve]."""
+Sections = tuple[Section, dict[str, str], Section, Section, Section, Section, Section, Section, Section | None, Section]
+"""[headrace], [spark] with full names, and the others in the order of `SECTIONS`; None for no [openlineage]."""
 
 
 def _read(file: Path) -> Sections:
@@ -404,7 +436,9 @@ def _read(file: Path) -> Sections:
     optimizer = data.pop("optimizer", {})
     deploy = data.pop("deploy", {})
     serve = data.pop("serve", {})
-    sections = (table, options, pools, sources, sinks, optimizer, deploy, serve)
+    openlineage, traces = data.pop("openlineage", None), data.pop("traces", {})
+    given = {} if openlineage is None else openlineage
+    sections = (table, options, pools, sources, sinks, optimizer, deploy, serve, given, traces)
     for name, section in (*data.items(), *zip(SECTIONS, sections, strict=True)):
         _check_section(file, name, section)
     if unknown := sorted(set(table) - set(KNOWN)):
@@ -416,7 +450,7 @@ def _read(file: Path) -> Sections:
         )
     flat = _flatten(options)
     _check_spark_options(file, flat)
-    return table, flat, pools, sources, sinks, optimizer, deploy, serve
+    return table, flat, pools, sources, sinks, optimizer, deploy, serve, openlineage, traces
 
 
 def _check_section(file: Path, name: str, section: object) -> None:

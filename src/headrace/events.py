@@ -9,13 +9,32 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
     """Something that happened; subclasses say what."""
+
+
+@dataclass(frozen=True, slots=True)
+class CycleStarted(Event):
+    """Refreshes that belong together begin.
+
+    They are those of a call, or of a scheduler until nothing is left to do.
+
+    `by` is `refresh` or `schedule`.
+    """
+
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class CycleFinished(Event):
+    """The refreshes of a cycle have ended."""
+
+    by: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,7 +351,15 @@ def fields_of(event: Event) -> dict[str, object]:
     return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
 
-PASSING: tuple[type[Event], ...] = (StageStarted, StageFinished, SchedulerLoad, SparkStarting, SparkStarted)
+PASSING: tuple[type[Event], ...] = (
+    CycleStarted,
+    CycleFinished,
+    StageStarted,
+    StageFinished,
+    SchedulerLoad,
+    SparkStarting,
+    SparkStarted,
+)
 """Of interest only while they happen: shown, and neither printed as lines nor kept."""
 
 DECISIONS: Mapping[str, type[Event]] = {
@@ -403,3 +430,36 @@ class Events:
         for listener in list(self._listeners):
             with contextlib.suppress(Exception):
                 listener(event)
+
+
+@contextlib.contextmanager
+def cycle_told(events: Events, by: str) -> Iterator[None]:
+    """Tell that refreshes begin which belong together, and that they have ended.
+
+    Args:
+        events: Where that is told.
+        by: Who has them run.
+    """
+    events.emit(CycleStarted(by))
+    try:
+        yield
+    finally:
+        events.emit(CycleFinished(by))
+
+
+class CyclesTold:
+    """Tells the cycles of a scheduler: from the first work to when nothing is left.
+
+    Args:
+        events: Where that is told.
+    """
+
+    def __init__(self, events: Events) -> None:
+        self._events = events
+        self._busy = False
+
+    def note(self, *, busy: bool) -> None:
+        """Say whether anything is running, or waits for its turn."""
+        if busy is not self._busy:
+            self._busy = busy
+            self._events.emit(CycleStarted("schedule") if busy else CycleFinished("schedule"))

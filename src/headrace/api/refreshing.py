@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from headrace.api.project_handle import Names, ProjectHandle
 from headrace.catalog import ForeignWrite, Status, StreamTable
 from headrace.errors import HeadraceError, UserError
-from headrace.events import Notice
+from headrace.events import Notice, cycle_told
 from headrace.frontier import Frontier
 from headrace.names import TableName
 from headrace.results.refresh_results import (
@@ -69,13 +69,14 @@ class RefreshVerbs(ProjectHandle):
         """
         from headrace.api.safeguards.gates import gated_above
 
-        failure = self.sources.land_for(wanted)
-        if held := gated_above(self._catalog, wanted):
-            self.events.emit(Notice(f"Held back by closed gates: {', '.join(map(str, held))}."))
-        try:
-            result = refresh(wanted)
-        finally:  # what was published is written, also where another table failed
-            unwritten = self.sinks.write_for(wanted)
+        with cycle_told(self.events, "refresh"):
+            failure = self.sources.land_for(wanted)
+            if held := gated_above(self._catalog, wanted):
+                self.events.emit(Notice(f"Held back by closed gates: {', '.join(map(str, held))}."))
+            try:
+                result = refresh(wanted)
+            finally:  # what was published is written, also where another table failed
+                unwritten = self.sinks.write_for(wanted)
         failure = failure or unwritten
         if failure is not None:
             raise failure

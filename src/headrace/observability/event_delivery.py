@@ -6,6 +6,7 @@ import datetime as dt
 import queue
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Self
 
 from headrace.events import Event, Events, fields_of, kind_of
@@ -31,7 +32,7 @@ class EventDelivery:
 
     def __init__(self, events: Events, name: str) -> None:
         self._events = events
-        self._waiting: queue.Queue[Document | None] = queue.Queue()
+        self._waiting: queue.Queue[Any] = queue.Queue()  # None: the end
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._carry, name=name, daemon=True)
         self._unsubscribe: Callable[[], None] = lambda: None
@@ -54,17 +55,29 @@ class EventDelivery:
             self._thread.join(PATIENCE_SECONDS)
         self._ended.set()
 
-    def deliver(self, document: Document) -> None:
-        """Hand an event over; called in the courier's own thread, one after the other."""
+    def deliver(self, document: Any) -> None:
+        """Hand an event over; called in the thread for it, one after the other."""
         raise NotImplementedError
 
-    def _note(self, event: Event) -> None:
+    def prepared(self, event: Event) -> Any:
+        """Return an event as it is delivered, None for one that is not; called where it happens."""
         if isinstance(event, NOT_KEPT):
+            return None
+        at = dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds")
+        return {"at": at, "event": kind_of(event), **fields_of(event)}
+
+    def given_up(self) -> None:
+        """Note that the oldest waiting event is not delivered; called where another one happens."""
+
+    def _note(self, event: Event) -> None:
+        document = self.prepared(event)
+        if document is None:
             return
         while self._waiting.qsize() >= MOST_WAITING:
-            self._waiting.get_nowait()
-        at = dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds")
-        self._waiting.put({"at": at, "event": kind_of(event), **fields_of(event)})
+            with suppress(queue.Empty):
+                self._waiting.get_nowait()
+                self.given_up()
+        self._waiting.put(document)
 
     def _carry(self) -> None:
         while (document := self._waiting.get()) is not None and not self._ended.is_set():

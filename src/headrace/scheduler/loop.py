@@ -18,7 +18,16 @@ from dataclasses import dataclass, field
 from headrace.catalog import Catalog, SchedulerRecord
 from headrace.clock import Clock, SystemClock
 from headrace.errors import EnvironmentFault, HeadraceError
-from headrace.events import Events, LagExceeded, Notice, SchedulerLoad, SchedulerStarted, SchedulerStopped, Waiting
+from headrace.events import (
+    CyclesTold,
+    Events,
+    LagExceeded,
+    Notice,
+    SchedulerLoad,
+    SchedulerStarted,
+    SchedulerStopped,
+    Waiting,
+)
 from headrace.graph.dag import Dag
 from headrace.names import LAKE, TableName
 from headrace.observability.journal import Journal
@@ -134,6 +143,7 @@ class Scheduler:
         self._settled = False
         self._nudged = False
         self._load: SchedulerLoad | None = None
+        self._cycles = CyclesTold(events)
         self._refreshed = self._failed = 0
         self._over = threading.Event()
         self.spark = LostSpark(events, worker.restart)
@@ -177,6 +187,7 @@ class Scheduler:
                 self._idle.end()
                 with suppress(HeadraceError):
                     self.catalog.unregister_scheduler(self.owner)
+                self._cycles.note(busy=False)
                 self.events.emit(SchedulerStopped(self.owner, self._refreshed, self._failed))
         if self.spark.gone is not None:
             raise self.spark.gone
@@ -205,6 +216,7 @@ class Scheduler:
             elif not (once and told):
                 told = self._consider(told, once)
                 self._beside(once)
+            self._cycles.note(busy=not self._dispatch.idle)
             for task in () if self.spark.away or self._outage.lasts else self._dispatch.start(self._occupied()):
                 self._begin(pool, task)
             self._tell_load()
@@ -220,6 +232,7 @@ class Scheduler:
                 done = self._settle(ended)
                 if once:
                     results += done
+            self._cycles.note(busy=not self._dispatch.idle)
 
     def _occupied(self) -> tuple[str, ...]:
         """Return pools in which a promotion takes a place; it never waits for one itself.

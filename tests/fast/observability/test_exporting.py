@@ -1,0 +1,346 @@
+"""Run events and spans of refreshes, as real receivers on loopback get them; no Spark is started."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kit.receiver import Receiver, receiver
+from kit.waiting import until
+from kit.watched import details, watched_project
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+from headrace import Headrace, config
+from headrace.catalog import Catalog
+from headrace.config import Settings
+from headrace.errors import UserError
+from headrace.events import (
+    CycleFinished,
+    CycleStarted,
+    Event,
+    Events,
+    Notice,
+    RefreshFailed,
+    RefreshFinished,
+    RefreshStarted,
+    SinkFailed,
+    SinkWritten,
+    StageFinished,
+    StageStarted,
+)
+from headrace.exporter_settings import OpenLineageSettings, TracesSettings
+from headrace.observability.event_delivery import MOST_WAITING
+from headrace.observability.exporting.open_exporters import installed
+
+REFRESHED = (
+    CycleStarted("refresh"),
+    RefreshStarted("s.b", "FULL", "FORCED", ()),
+    StageStarted("s.b", "compute"),
+    StageFinished("s.b", "compute", 0.1),
+    StageStarted("s.b", "apply"),
+    StageFinished("s.b", "apply", 0.1),
+    RefreshFinished("s.b", "FULL", 3, 1, 0.2),
+    CycleFinished("refresh"),
+)
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    settings, _ = watched_project(tmp_path_factory.mktemp("exported"))
+    with Catalog.open(settings.catalog_url) as catalog:
+        for table in catalog.stream_tables():
+            if table.name.table == "b":
+                query = "SELECT sum(k) AS k FROM s.a WHERE k > 1 GROUP BY k"
+                catalog.alter_stream_table(table.name, details=details(query, table.sources))
+    return settings
+
+
+@pytest.fixture
+def server() -> Iterator[Receiver]:
+    with receiver() as found:
+        yield found
+
+
+@pytest.fixture(autouse=True)
+def surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (
+        "OTEL_EXPORTER_OTLP_ENDPOINT",
+        "OTEL_SERVICE_NAME",
+        "OTEL_SDK_DISABLED",
+        "TRACEPARENT",
+        "OPENLINEAGE_URL",
+    ):
+        monkeypatch.delenv(name, raising=False)
+
+
+def told(settings: Settings, *events: Event) -> list[str]:
+    """Have a project tell events; returns its notices."""
+    notices: list[str] = []
+    with Headrace(settings, create=False) as hr:
+        hr.events.subscribe(lambda e: notices.append(e.message) if isinstance(e, Notice) else None)
+        for event in events:
+            hr.events.emit(event)
+    return notices
+
+
+def to_lineage(project: Settings, url: str, **more: Any) -> Settings:
+    return replace(project, openlineage=OpenLineageSettings(url, namespace="shop", **more))
+
+
+def to_traces(project: Settings, url: str | None, **more: Any) -> Settings:
+    return replace(project, traces=TracesSettings(endpoint=url, **more))
+
+
+# ---- OpenLineage
+
+
+def test_a_refresh_is_a_run_of_its_cycle(project: Settings, server: Receiver) -> None:
+    assert told(to_lineage(project, server.url), *REFRESHED) == []
+    assert {path for path, _, _ in server.requests} == {"/api/v1/lineage"}
+    events = server.documents
+    assert [(e["job"]["name"], e["eventType"]) for e in events] == [
+        ("cycle", "START"),
+        ("s.b", "START"),
+        ("s.b", "COMPLETE"),
+        ("cycle", "COMPLETE"),
+    ]
+    cycle, began, ended, over = events
+    assert (cycle["run"]["runId"], began["run"]["runId"]) == (over["run"]["runId"], ended["run"]["runId"])
+    for event in (began, ended):
+        parent = event["run"]["facets"]["parent"]
+        assert (parent["run"]["runId"], parent["job"]["name"]) == (cycle["run"]["runId"], "cycle")
+        assert event["job"]["namespace"] == "shop"
+        assert event["run"]["facets"]["processing_engine"]["name"] == "Headrace"
+    assert ended["job"]["facets"]["sql"]["query"].startswith("SELECT")
+    assert ended["job"]["facets"]["jobType"]["jobType"] == "STREAM_TABLE"
+    refresh = ended["run"]["facets"]["headrace_refresh"]
+    assert (refresh["mode"], refresh["reason"], refresh["rowsInserted"]) == ("FULL", "FORCED", 3)
+
+
+def test_datasets_have_schema_version_lineage_and_statistics(project: Settings, server: Receiver) -> None:
+    told(to_lineage(project, server.url), *REFRESHED)
+    (ended,) = (e for e in server.documents if (e["job"]["name"], e["eventType"]) == ("s.b", "COMPLETE"))
+    (read,), (written,) = ended["inputs"], ended["outputs"]
+    with Catalog.open(project.catalog_url) as catalog, catalog.reading() as reader:
+        newest = {str(name): version for name, version in reader.newest_versions().items()}
+    assert (read["namespace"], read["name"], written["name"]) == ("shop", "s.a", "s.b")
+    assert written["facets"]["version"]["datasetVersion"] == str(newest["s.b"].snapshot_id)
+    assert read["facets"]["version"]["datasetVersion"] == str(newest["s.a"].snapshot_id)
+    assert written["outputFacets"]["outputStatistics"]["rowCount"] == 3
+    field = written["facets"]["schema"]["fields"][0]
+    assert (field["name"], field["type"]) == ("k", "bigint")
+    lineage = written["facets"]["columnLineage"]
+    (origin,) = lineage["fields"]["k"]["inputFields"]
+    assert (origin["namespace"], origin["name"], origin["field"]) == ("shop", "s.a", "k")
+    assert [(t["type"], t["subtype"]) for t in origin["transformations"]] == [("DIRECT", "AGGREGATION")]
+    (rows,) = lineage["dataset"]
+    assert [(t["type"], t["subtype"]) for t in rows["transformations"]] == [
+        ("INDIRECT", "FILTER"),
+        ("INDIRECT", "GROUP_BY"),
+    ]
+
+
+def test_failures_and_what_comes_to_nothing(project: Settings, server: Receiver) -> None:
+    told(
+        to_lineage(project, server.url, api_key_env="HOME"),
+        CycleStarted("schedule"),
+        RefreshStarted("s.b", "DIFFERENTIAL", None, ()),
+        RefreshStarted("s.c", "DIFFERENTIAL", None, ()),
+        RefreshFailed("s.c", "QUERY_FAILED", "Division by zero."),
+        CycleFinished("schedule"),
+        RefreshFailed("s.e", "QUERY_FAILED", "It failed before it began."),
+        RefreshStarted("s.d", "NO_CHANGE", None, ()),
+        RefreshFinished("s.d", "NO_CHANGE", 0, 0, 0.1),
+        RefreshStarted("shop_source", "LAND", None, ()),
+        RefreshFinished("shop_source", "LAND", 5, 0, 0.1),
+    )
+    ends = {e["job"]["name"]: e for e in server.documents if e["eventType"] != "START"}
+    assert {name: e["eventType"] for name, e in ends.items()} == {
+        "s.b": "ABORT",
+        "s.c": "FAIL",
+        "s.e": "FAIL",
+        "cycle": "COMPLETE",
+    }
+    assert ends["s.c"]["run"]["facets"]["errorMessage"]["message"] == "[QUERY_FAILED] Division by zero."
+    assert "outputStatistics" not in ends["s.c"]["outputs"][0].get("outputFacets", {})
+    assert "parent" not in ends["s.e"]["run"]["facets"]
+    assert server.requests[0][1]["Authorization"].startswith("Bearer /")
+
+
+def test_looking_for_work_is_no_run(project: Settings, server: Receiver) -> None:
+    told(to_lineage(project, server.url), CycleStarted("schedule"), CycleFinished("schedule"))
+    assert server.requests == []
+
+
+def test_other_transports_are_the_librarys(project: Settings, tmp_path: Path) -> None:
+    file = tmp_path / "events.json"
+    transport = {"type": "file", "log_file_path": str(file), "append": True}
+    assert told(replace(project, openlineage=OpenLineageSettings(transport=transport)), *REFRESHED) == []
+    events = [json.loads(line) for line in file.read_text().splitlines()]
+    assert [e["eventType"] for e in events] == ["START", "START", "COMPLETE", "COMPLETE"]
+    assert events[0]["job"]["namespace"] == project.root.name
+
+
+# ---- OpenTelemetry
+
+
+def spans_of(server: Receiver) -> dict[str, Any]:
+    found = {}
+    for path, _, body in server.requests:
+        assert path == "/v1/traces"
+        for resource in ExportTraceServiceRequest.FromString(body).resource_spans:
+            for scope in resource.scope_spans:
+                found |= {span.name: (span, resource.resource) for span in scope.spans}
+    return found
+
+
+def attributes(of: Any) -> dict[str, object]:
+    return {each.key: getattr(each.value, each.value.WhichOneof("value")) for each in of.attributes}
+
+
+def test_spans_of_cycle_refresh_and_stages(project: Settings, server: Receiver) -> None:
+    assert told(to_traces(project, server.url), *REFRESHED, SinkWritten("out", 4, 2, 1, 0.05)) == []
+    found = spans_of(server)
+    assert found.keys() == {"cycle", "refresh s.b", "compute", "apply", "sink out"}
+    cycle, refresh, compute, apply = (found[name][0] for name in ("cycle", "refresh s.b", "compute", "apply"))
+    assert not cycle.parent_span_id
+    assert refresh.parent_span_id == cycle.span_id
+    assert {compute.parent_span_id, apply.parent_span_id} == {refresh.span_id}
+    assert {span.trace_id for span in (refresh, compute, apply)} == {cycle.trace_id}
+    assert cycle.start_time_unix_nano <= compute.start_time_unix_nano <= compute.end_time_unix_nano
+    assert compute.end_time_unix_nano <= refresh.end_time_unix_nano <= cycle.end_time_unix_nano
+    assert refresh.end_time_unix_nano - refresh.start_time_unix_nano >= 200_000_000
+    assert attributes(refresh) == {
+        "headrace.table": "s.b",
+        "headrace.mode": "FULL",
+        "headrace.reason": "FORCED",
+        "headrace.rows_inserted": 3,
+        "headrace.rows_deleted": 1,
+    }
+    assert attributes(cycle) == {"headrace.started_by": "refresh"}
+    service = attributes(found["cycle"][1])
+    assert (service["service.name"], service["headrace.project"]) == ("headrace", project.root.name)
+
+
+def test_failures_are_spans_with_a_code(project: Settings, server: Receiver) -> None:
+    told(
+        to_traces(project, server.url + "/v1/traces", service_name="mill"),
+        RefreshFailed("s.b", "QUERY_FAILED", "Division by zero."),
+        SinkFailed("out", "SINK_UNREACHABLE", "It does not answer."),
+    )
+    (failed, resource), (sink, _) = (spans_of(server)[name] for name in ("s.b", "sink out"))
+    assert (failed.status.code, failed.status.message) == (2, "Division by zero.")
+    assert attributes(failed)["error.type"] == "QUERY_FAILED"
+    assert (sink.status.code, attributes(sink)["error.type"]) == (2, "SINK_UNREACHABLE")
+    assert attributes(resource)["service.name"] == "mill"
+
+
+def test_the_environment_turns_traces_on_and_off(
+    project: Settings, server: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace = "0af7651916cd43dd8448eb211c80319c"
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", server.url)
+    monkeypatch.setenv("OTEL_SERVICE_NAME", "from-outside")
+    monkeypatch.setenv("TRACEPARENT", f"00-{trace}-b7ad6b7169203331-01")
+    told(project, *REFRESHED)
+    found = spans_of(server)
+    assert attributes(found["cycle"][1])["service.name"] == "from-outside"
+    assert found["cycle"][0].trace_id.hex() == trace
+    arrived = len(server.requests)
+    told(to_traces(project, None, enabled=False), *REFRESHED)
+    monkeypatch.setenv("OTEL_TRACES_EXPORTER", "none")
+    told(project, *REFRESHED)
+    monkeypatch.delenv("OTEL_TRACES_EXPORTER")
+    monkeypatch.setenv("OTEL_SDK_DISABLED", "true")
+    told(project, *REFRESHED)
+    assert len(server.requests) == arrived
+
+
+# ---- trouble
+
+
+@pytest.mark.parametrize("to", [to_lineage, to_traces])
+def test_a_receiver_that_never_answers_holds_nothing_up(to: Any, project: Settings, server: Receiver) -> None:
+    server.open.clear()
+    notices: list[str] = []
+    with Headrace(to(project, server.url), create=False) as hr:
+        hr.events.subscribe(lambda e: notices.append(e.message) if isinstance(e, Notice) else None)
+        start = time.monotonic()
+        for _ in range(MOST_WAITING // 2):
+            for event in REFRESHED[1:-1]:
+                hr.events.emit(event)
+        assert time.monotonic() - start < 2
+        until(lambda: notices)
+        server.open.set()
+    assert len(notices) == 1
+    assert "do not arrive" in notices[0]
+    assert server.url not in notices[0]
+
+
+@pytest.mark.parametrize("to", [to_lineage, to_traces])
+def test_trouble_is_told_once_until_it_is_over(to: Any, project: Settings, server: Receiver) -> None:
+    notices: list[str] = []
+    with Headrace(to(project, server.url), create=False) as hr:
+        hr.events.subscribe(lambda e: notices.append(e.message) if isinstance(e, Notice) else None)
+        for status, expected in ((400, 1), (400, 1), (200, 1), (400, 2)):
+            server.status, before = status, len(server.requests)
+            for event in REFRESHED[1:-1]:
+                hr.events.emit(event)
+            until(lambda before=before: len(server.requests) > before)
+            until(lambda expected=expected: len(notices) == expected)
+            time.sleep(0.2)
+    assert len(notices) == 2
+
+
+def test_a_package_that_is_missing_is_told_where_a_section_asks_for_it() -> None:
+    events, notices = Events(), []
+    events.subscribe(lambda e: notices.append(e.message) if isinstance(e, Notice) else None)
+    assert not installed("no_such_package.at_all", "otel", "", events)
+    assert notices == []
+    assert not installed("no_such_package.at_all", "otel", "[traces]", events)
+    assert "[traces] needs packages" in notices[0]
+    assert "pip install 'headrace[otel]'" in notices[0]
+    assert installed("opentelemetry.sdk", "otel", "[traces]", events)
+
+
+# ---- settings
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("[openlineage]\nurl = 5", "OpenLineage"),
+        ('[openlineage]\nurl = "host:5000"', "http://host:5000"),
+        ('[openlineage]\nurl = "http://h"\ntransport = { type = "file" }', "transport"),
+        ("[openlineage]\ntransport = { url = 'http://h' }", "transport"),
+        ('[openlineage]\nurls = "http://h"', "Did you mean url?"),
+        ('[traces]\nendpoint = "host"', "http://host:4318"),
+        ("[traces]\nenabled = 1", "enabled = false"),
+        ('[traces]\nendpoints = "http://h"', "Did you mean endpoint?"),
+        ("openlineage = 1", "openlineage"),
+    ],
+)
+def test_settings_that_are_not_understood(tmp_path: Path, text: str, word: str) -> None:
+    (tmp_path / "headrace.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(UserError) as caught:
+        config.load(tmp_path)
+    assert caught.value.code == "CONFIG_INVALID"
+    assert word in str(caught.value)
+
+
+def test_settings_are_off_by_default(tmp_path: Path) -> None:
+    (tmp_path / "headrace.toml").write_text("", encoding="utf-8")
+    settings = config.load(tmp_path)
+    assert settings.openlineage is None
+    assert not settings.traces.wanted({})
+    (tmp_path / "headrace.toml").write_text(
+        '[openlineage]\nenabled = false\nurl = "http://h"\n[traces]\nenabled = true'
+    )
+    settings = config.load(tmp_path)
+    assert settings.openlineage is None
+    assert settings.traces.wanted({})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from kit.expressions import Scope, condition, expression
+from kit.expressions import Field, Scope, condition, expression
 from kit.from_clauses import FromClauses
 
 
@@ -53,7 +53,21 @@ class Subqueries(FromClauses):
         source, scope = self.source(depth)
         items = [expression(self.draw, scope, type_, 1) for type_ in types]
         where = self.related(outer, scope) if outer and self.often() else self.where(scope, depth)
-        return self.written(self.choose("SELECT ", "SELECT DISTINCT "), items, types, f" FROM {source}{where}")[0]
+        tail = f" FROM {source}{where}"
+        if self.seldom():
+            return self.summed_up(scope, types, tail)
+        return self.written(self.choose("SELECT ", "SELECT DISTINCT "), items, types, tail)[0]
+
+    def summed_up(self, scope: Scope, types: list[str], tail: str) -> str:
+        """The same over groups, or over one row for all, that HAVING may drop."""
+        by = [self.draw(st.sampled_from(scope))] if self.often() else []
+        items = [f"{self.choose('min', 'max')}({expression(self.draw, scope, type_, 1)})" for type_ in types]
+        if by and types[0] == by[0].type and self.often():
+            items[0] = by[0].sql
+        group = f" GROUP BY {by[0].sql}" if by else ""
+        call, type_ = self.call(scope)
+        having = f" HAVING {condition(self.draw, (Field(call, type_),), 0)}" if self.often() else ""
+        return self.written("SELECT ", items, types, f"{tail}{group}{having}")[0]
 
     def related(self, outer: Scope, scope: Scope) -> str:
         """A WHERE with outer references, if columns of one type allow that."""

@@ -14,7 +14,7 @@ from headrace.sql.reader.names.scope import Scope
 from headrace.sql.reader.refusals import Refusal, not_deterministic, not_maintained
 from headrace.sql.reader.scalars.lexemes import Lexemes
 from headrace.sql.reader.syntax.cursor import Cursor
-from headrace.sql.reader.syntax.query_shape import Cte, Query
+from headrace.sql.reader.syntax.query_shape import Cte, Query, Select
 from headrace.sql.reader.tables.lateral_item import Beside, Lateral
 
 Resolve = Callable[[tuple[str, ...]], TableName]
@@ -142,6 +142,7 @@ class Context:
         read_query: Reads a nested query.
         read_view: Reads a view's text, named at an offset of this one.
         read_lateral: Reads a LATERAL subquery that does more than SELECT … FROM … WHERE.
+        read_divided: Reads a SELECT block over given rows, for each of their keys by itself.
         read_on: Gives a side of a join columns for the subqueries of a condition.
         keep: Keeps the rows for which a condition with subqueries is true.
         outer: For a view: its place in the user's text.
@@ -162,6 +163,7 @@ class Context:
     read_query: Callable[[Context, Query, Ctes], Output]
     read_view: Callable[[Context, TableName, ViewText, int], Output]
     read_lateral: Callable[[Context, Ctes, Lateral], Beside | None]
+    read_divided: Callable[[Context, Ctes, Select, Relation, Scope, tuple[str, ...]], Output]
     read_on: Callable[[Context, Ctes, Relation, Scope, Names, Lexemes], tuple[Relation, Lexemes]]
     keep: Callable[[Context, Ctes, Relation, Scope, Names, Lexemes], Relation]
     outer: Place | None = None

@@ -31,7 +31,7 @@ from headrace.sql.reader.needed_columns import pruned
 from headrace.sql.reader.query_size import CONSTRUCT, OPERATORS, SPLIT, too_large
 from headrace.sql.reader.refusals import Refusal, not_maintained
 from headrace.sql.reader.select.limits import limited, ordering
-from headrace.sql.reader.select.select_reader import SelectReader
+from headrace.sql.reader.select.select_reader import SelectReader, divided
 from headrace.sql.reader.set_operations import combined, remaining
 from headrace.sql.reader.subqueries.subquery_reader import decided_on, kept
 from headrace.sql.reader.syntax.cursor import Cursor
@@ -144,6 +144,7 @@ def _context(
         _query,
         _view,
         read_lateral,
+        divided,
         decided_on,
         kept,
         describe=describe,

@@ -512,6 +512,13 @@ class SelectReader:
         return ()
 
 
+def divided(
+    context: Context, ctes: Ctes, select: Select, relation: Relation, scope: Scope, keys: tuple[str, ...]
+) -> Output:
+    """Return what a block gives over given rows, for each of their keys by itself."""
+    return SelectReader(context, select, ctes, given=Joined(relation, scope), keys=keys).read()
+
+
 def _subqueries(lexemes: Lexemes) -> list[Lexeme]:
     return [lexeme for lexeme in lexemes if lexeme.role is Role.SUBQUERY]
 

@@ -139,6 +139,17 @@ def correlated(context: Context, query: Query, ctes: Ctes, outer: Rows, lexeme: 
         RefusedError: It has another shape than SELECT … FROM … WHERE.
     """
     body = _plain(context, query, lexeme)
+    rows, conditions = related(context, body, ctes, outer, lexeme, filtered)
+    return Inner(rows, conditions, tuple(_item(context, item, rows.scope, lexeme) for item in body.items))
+
+
+def related(
+    context: Context, body: Select, ctes: Ctes, outer: Rows, lexeme: Lexeme, filtered: Filtered
+) -> tuple[Rows, tuple[Lexemes, ...]]:
+    """Return the rows of a subquery's FROM, and the conditions with outer references.
+
+    Arguments and errors as for `correlated`; `body` is the subquery's block.
+    """
     read = FromReader(context, ctes).block(body)
     if read.scope.opaque:
         raise RefusedError
@@ -159,7 +170,7 @@ def correlated(context: Context, query: Query, ctes: Ctes, outer: Rows, lexeme: 
             conditions.append(understood(context, told, rows.scope))
     if not conditions:
         refuse(context, lexeme, "correlated subquery", "It reads outer columns elsewhere than in its own WHERE.")
-    return Inner(rows, tuple(conditions), tuple(_item(context, item, rows.scope, lexeme) for item in body.items))
+    return rows, tuple(conditions)
 
 
 def understood(context: Context, lexemes: Lexemes, scope: Scope) -> Lexemes:
@@ -177,7 +188,7 @@ def understood(context: Context, lexemes: Lexemes, scope: Scope) -> Lexemes:
 def _plain(context: Context, query: Query, lexeme: Lexeme) -> Select:
     body = plain(query)
     if body is None:
-        message = "A subquery that reads outer columns is maintained when it is no more than SELECT … FROM … WHERE."
+        message = "A subquery that reads outer columns is maintained when it is one SELECT, without LIMIT."
         refuse(context, lexeme, "correlated subquery", message)
     assert body is not None
     return body
@@ -188,14 +199,21 @@ def plain(query: Query) -> Select | None:
 
     None for any other.
     """
+    body = block(query)
+    return None if body is None or body.group or body.having else body
+
+
+def block(query: Query) -> Select | None:
+    """Return the only block of a query that cuts nothing off.
+
+    None for any other query, and without FROM.
+    """
     body = query.body
     while isinstance(body, Query) and not body.ctes and not body.extras:
         body = body.body
     if query.ctes or query.recursive or not all(extra.harmless for extra in query.extras):
         return None
-    if not isinstance(body, Select) or body.group or body.having or body.source is None or more_than_views(body):
-        return None
-    return body
+    return body if isinstance(body, Select) and body.source is not None and not more_than_views(body) else None
 
 
 def _outer_names(context: Context, lexemes: Lexemes, inner: Scope, outer: Scope) -> tuple[Lexemes, bool]:
@@ -214,12 +232,7 @@ def _outer_names(context: Context, lexemes: Lexemes, inner: Scope, outer: Scope)
 def _item(context: Context, within: Range, scope: Scope, lexeme: Lexeme) -> Lexemes:
     """Return a select item without its alias; empty for a star, which only EXISTS does not mind."""
     lexemes = lexemes_of(context, within)
-    end = len(lexemes)
-    while end and lexemes[end - 1].role is Role.ALIAS:
-        end -= 1
-    if end < len(lexemes) and end and lexemes[end - 1].text.upper() == "AS" and lexemes[end - 1].role is Role.OPERATOR:
-        end -= 1
-    lexemes = lexemes[:end]
+    lexemes = without_alias(lexemes)
     if len(lexemes) == 1 and lexemes[0].role is Role.STAR:
         return ()
     if has_window(lexemes) or is_generator(as_generator(lexemes)):
@@ -227,3 +240,13 @@ def _item(context: Context, within: Range, scope: Scope, lexeme: Lexeme) -> Lexe
     if lexeme.parts[0] != SCALAR and has_aggregate(lexemes):
         refuse(context, lexeme, "correlated subquery", "It reads outer columns and calls an aggregate.")
     return understood(context, lexemes, scope)
+
+
+def without_alias(lexemes: Lexemes) -> Lexemes:
+    """Return a select item without its alias."""
+    end = len(lexemes)
+    while end and lexemes[end - 1].role is Role.ALIAS:
+        end -= 1
+    if end < len(lexemes) and end and lexemes[end - 1].text.upper() == "AS" and lexemes[end - 1].role is Role.OPERATOR:
+        end -= 1
+    return lexemes[:end]

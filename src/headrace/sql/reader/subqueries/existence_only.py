@@ -13,6 +13,7 @@ from headrace.sql.reader.context import Context
 from headrace.sql.reader.functions.builtin_functions import GENERATORS
 from headrace.sql.reader.names.resolve import lexemes_of
 from headrace.sql.reader.scalars.lexemes import Role
+from headrace.sql.reader.select.aggregates import has_aggregate
 from headrace.sql.reader.syntax.query_shape import Extra, Query, Select
 from headrace.sql.reader.syntax.tokens import counts
 
@@ -22,7 +23,7 @@ def only_asked_for_rows(context: Context, query: Query) -> Query:
     cut = any(extra.construct == "OFFSET" for extra in query.extras)
     extras = tuple(extra for extra in query.extras if cut or not (extra.harmless or _lets_through(context, extra)))
     body = query.body
-    if isinstance(body, Select) and _only_groups(context, body) and extras == ():
+    if isinstance(body, Select) and extras == () and (_only_rows(context, body) or _only_groups(context, body)):
         body = replace(body, group=None, items=(), distinct=False)
     return replace(query, body=body, extras=extras)
 
@@ -31,6 +32,15 @@ def _lets_through(context: Context, extra: Extra) -> bool:
     """Return whether it is a LIMIT of at least one row."""
     tokens = context.cursor.tokens[extra.range[0] : extra.range[1]]
     return extra.construct == "LIMIT" and len(tokens) == 1 and counts(tokens[0].text) and int(tokens[0].text) > 0
+
+
+def _only_rows(context: Context, body: Select) -> bool:
+    """Return whether it has rows exactly where WHERE leaves any."""
+    if body.group is not None or body.having is not None or body.extras or body.source is None:
+        return False
+    lexemes = [lexemes_of(context, within) for within in body.items]
+    asked = any(has_aggregate(each) for each in lexemes)
+    return not asked and not any(p.role is Role.CALL and p.parts[0] in GENERATORS for each in lexemes for p in each)
 
 
 def _only_groups(context: Context, body: Select) -> bool:

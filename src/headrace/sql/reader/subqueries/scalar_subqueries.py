@@ -33,15 +33,13 @@ from headrace.sql.reader.subqueries.correlation import (
     understood,
 )
 from headrace.sql.reader.subqueries.decorrelation import beside_nothing, counting, matched, null_over_nothing
+from headrace.sql.reader.subqueries.grouped_partners import UNEQUAL
 from headrace.sql.reader.subqueries.single_value import one_row, only_call, only_row, unordered
 from headrace.sql.reader.syntax.query_shape import Query, Select
 from headrace.sql.reader.tables.from_reader import FromReader
 from headrace.sql.reader.tables.lateral_item import Lateral
 
 _STRICT = frozenset(["(", ")", "+", "-", "*", "/", "%", "=", "==", "<>", "!=", "<", "<=", ">", ">="])
-
-UNEQUAL = "It reads outer columns whose equal values can be told apart, such as floats: 0.0 and -0.0."
-"""Why a subquery with outer columns is refused."""
 
 Decided = Callable[[Rows, Condition], Lexemes]
 """A condition over rows that have got columns for its subqueries."""
@@ -105,7 +103,7 @@ class Values:
             return self._beside(context, rows, query, lexeme)
         if output is None:
             found = correlated(context, query, self.ctes, rows, lexeme, self.filtered)
-            return self._grouped(rows, found, lexeme, inner)
+            return self.grouped(rows, found, lexeme, inner=inner)
         if len(output.relation.columns) != 1:
             refuse(self.context, lexeme, SCALAR, "A subquery of one value has one column.")
         name = rows.names.take("value")
@@ -153,8 +151,15 @@ class Values:
         rows.relation, (value,) = found
         return (input_lexeme(value.internal, lexeme),)
 
-    def _grouped(self, rows: Rows, found: Inner, lexeme: Lexeme, inner: bool) -> Lexemes:
-        """Return the value for each row of an aggregate that depends on the row."""
+    def grouped(self, rows: Rows, found: Inner, lexeme: Lexeme, *, inner: bool = False) -> Lexemes:
+        """Return the value for each row of an aggregate that depends on the row.
+
+        Args:
+            rows: The rows; get a column.
+            found: The subquery, whose one item is the aggregate.
+            lexeme: Where it stands.
+            inner: Whether rows for which the value is NULL may go.
+        """
         if len(found.items) != 1 or not found.items[0]:
             refuse(self.context, lexeme, SCALAR, "The select list of the subquery could not be read.")
         match = matched(self.context, rows.relation, found.rows.relation, found.conditions, rows.names)

@@ -40,6 +40,7 @@ from headrace.sql.reader.subqueries.correlation import (
     understood,
 )
 from headrace.sql.reader.subqueries.existence_only import only_asked_for_rows
+from headrace.sql.reader.subqueries.grouped_partners import groups, one_row, one_row_met, partners
 from headrace.sql.reader.subqueries.partner_marks import looked_up
 from headrace.sql.reader.subqueries.scalar_subqueries import Values
 from headrace.sql.reader.syntax.query_shape import Range
@@ -138,6 +139,10 @@ class SubqueryReader:
     def _keep(self, rows: Rows, part: Part) -> None:
         """Keep the rows for which a partner exists, or none does."""
         lexeme = part.lexemes[-1]
+        known = self._of_one_row(rows, part)
+        if known is not None:
+            self._keep_if(rows, known)
+            return
         unrelated, right, pairs, on, negated = self._partners(rows, part)
         if unrelated and not pairs:
             flag = self._flags(rows, right, None)[0]
@@ -166,6 +171,9 @@ class SubqueryReader:
     def _mark(self, rows: Rows, part: Part) -> Lexemes:
         """Return a column for a partner's existence, as a condition refers to it."""
         lexeme = part.lexemes[-1]
+        known = self._of_one_row(rows, part)
+        if known is not None:
+            return known
         unrelated, right, pairs, on, negated = self._partners(rows, part)
         if unrelated and not pairs:
             return Part((input_lexeme(self._flags(rows, right, None)[0], lexeme),), negated).written()
@@ -207,18 +215,13 @@ class SubqueryReader:
             Whether it is the same for all rows; its relation; columns that IN compares; other conditions; whether the
             opposite is asked for.
         """
-        lexeme, negated = part.lexemes[-1], part.negated
+        lexeme = part.lexemes[-1]
         context = deeper(self.context, lexeme)
         reader = SubqueryReader(context, self.ctes)
         query = query_at(context, lexeme)
         if lexeme.parts[0] == EXISTS:
             query = only_asked_for_rows(context, query)
-        asked: tuple[Lexemes, ...] = ()
-        if lexeme.parts[0] == IN:
-            end = -2
-            if part.lexemes[-3].role is Role.OPERATOR and part.lexemes[-3].text.upper() == "NOT":
-                end, negated = -3, not negated
-            asked = cells(understood(self.context, part.lexemes[:end], rows.scope))
+        asked, negated = self._looked_for(rows, part)
         output = alone(context, query, self.ctes)
         if output is not None:
             if not asked:
@@ -227,7 +230,11 @@ class SubqueryReader:
             shown: list[Lexemes] = [(input_lexeme(c, lexeme),) for c in right.columns]
             conditions: tuple[Lexemes, ...] = ()
         else:
-            inner = correlated(context, query, self.ctes, rows, lexeme, reader._filter)
+            body = groups(query)
+            if body is not None:
+                inner = partners(context, body, self.ctes, rows, lexeme, reader._filter)
+            else:
+                inner = correlated(context, query, self.ctes, rows, lexeme, reader._filter)
             conditions = inner.conditions
             right = inner.rows.relation
             if not asked:
@@ -242,6 +249,41 @@ class SubqueryReader:
         right = Project(right, (*(() if output is not None else identity(right.columns)), *fresh))
         pairs = [(rows.fresh("value", scalar(x)), name) for (x, _), (name, _) in zip(sides, fresh, strict=True)]
         return output is not None, right, pairs, conditions, negated
+
+    def _looked_for(self, rows: Rows, part: Part) -> tuple[tuple[Lexemes, ...], bool]:
+        """Return what IN looks for, nothing for EXISTS; and whether the opposite is asked for."""
+        if part.lexemes[-1].parts[0] != IN:
+            return (), part.negated
+        opposite = part.lexemes[-3].role is Role.OPERATOR and part.lexemes[-3].text.upper() == "NOT"
+        asked = understood(self.context, part.lexemes[: -3 if opposite else -2], rows.scope)
+        return cells(asked), part.negated is not opposite
+
+    def _of_one_row(self, rows: Rows, part: Part) -> Lexemes | None:
+        """Return EXISTS or IN over one row for each outer row, as a condition.
+
+        None for any other.
+        """
+        lexeme = part.lexemes[-1]
+        context = deeper(self.context, lexeme)
+        query = query_at(context, lexeme)
+        if lexeme.parts[0] == EXISTS:
+            query = only_asked_for_rows(context, query)
+        body = one_row(context, query)
+        if body is None or alone(context, query, self.ctes) is not None:
+            return None
+        asked, negated = self._looked_for(rows, part)
+        reader, values = SubqueryReader(context, self.ctes), self._values()
+        found = one_row_met(
+            context,
+            body,
+            self.ctes,
+            rows,
+            lexeme,
+            reader._filter,
+            asked,
+            lambda inner: values.grouped(rows, inner, lexeme),
+        )
+        return Part(found, negated).written()
 
     def _sides(self, asked: Lexemes, own: Lexemes, lexeme: Lexeme) -> tuple[Lexemes, Lexemes]:
         """Return both operands of IN, under the collation that one of them may name."""

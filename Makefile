@@ -9,9 +9,9 @@ unexport PYTHONDONTWRITEBYTECODE
 # Spark finds Java by JAVA_HOME; scripts/ensure-java left the home it found (or installed) in this file.
 WITH_JAVA = JAVA_HOME="$$(cat .venv/java-home)"
 # Who is done takes tests from the others, so that no process is left alone with a long last one.
-PYTEST = $(BIN)/python -m pytest --dist worksteal
-# Three on two cores: tests of servers and schedules wait a third of their time.
-WORKERS ?= 3
+PYTEST = scripts/with-tmp-in-memory $(BIN)/python -m pytest --dist worksteal
+# Four on two cores: tests of servers and schedules wait for most of their time.
+WORKERS ?= 4
 # Processes of the tiers with Spark, a JVM each: on two cores one computes while the other plans, commits or waits.
 JVMS ?= 2
 # How long each test took, for the table at the end of `make test`.

@@ -23,16 +23,21 @@ INTEGRATIONS = {
             "headrace.errors",
             "headrace.events",
             "headrace.names",
-            "headrace.results.refresh_results",
             "headrace.schedule",
+            "headrace.serve.caller.address",
+            "headrace.serve.caller.ask",
+            "headrace.serve.caller.call",
+            "headrace.serve.caller.start_server",
+            "headrace.serve.caller.wire",
             "headrace.spark.errors",
+            "headrace.sql.reader.syntax.statement_cursor",
             "headrace.sql.reader.syntax.tokens",
             "headrace.statements.grammar",
             "headrace.suggestions",
         }
     )
 }
-"""Packages beside this one, and what they may know of it: the API, words of statements, errors."""
+"""Packages beside this one, and what they may know of it: the API, statements, errors, the caller of servers."""
 
 DOOR = "headrace"
 """The package itself: `import headrace` and the names it hands on."""

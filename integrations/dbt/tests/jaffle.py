@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dbt.adapters.headrace.projects import open_project
+from dbt.adapters.headrace.projects import OpenProject, open_project
 from dbt.cli.main import dbtRunner
 
 from headrace.api.facade import Headrace
@@ -43,7 +43,9 @@ class Shop:
 
     @property
     def hr(self) -> Headrace:
-        return open_project(self.root.absolute())
+        project = open_project(self.root.absolute())
+        assert isinstance(project, OpenProject)
+        return project.hr
 
     def dbt(self, *args: str, profiles: Path | None = None) -> Run:
         lines: list[str] = []

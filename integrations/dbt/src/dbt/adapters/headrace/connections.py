@@ -26,7 +26,8 @@ class HeadraceConnectionManager(SparkConnectionManager):
         if connection.state == ConnectionState.OPEN:
             return connection
         with as_dbt_error(FailedToConnectError):
-            connection.handle = Connection(open_project(connection.credentials.root))
+            profile = connection.credentials
+            connection.handle = Connection(open_project(profile.root, serve=profile.serve))
         connection.state = ConnectionState.OPEN
         return connection
 

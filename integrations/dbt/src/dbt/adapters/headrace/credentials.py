@@ -11,7 +11,7 @@ from dbt_common.exceptions import DbtRuntimeError
 
 from headrace.suggestions import did_you_mean
 
-KEYS = ("project", "schema")
+KEYS = ("project", "schema", "serve")
 
 
 @dataclass
@@ -24,11 +24,13 @@ class HeadraceCredentials(Credentials):
         database: Always None: names are `schema.table`, in the catalog `lake`.
         schema: The namespace that models are built in.
         project: The Headrace project's folder; relative to the dbt project's.
+        serve: Have the project's server run statements, in place of a Spark of dbt's own.
     """
 
     database: str | None = None
     schema: str | None = None
     project: str | None = None
+    serve: bool = False
 
     @classmethod
     def __pre_deserialize__(cls, data: dict[Any, Any]) -> dict[Any, Any]:

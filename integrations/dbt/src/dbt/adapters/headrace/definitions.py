@@ -8,8 +8,11 @@ from typing import Any
 
 from headrace.errors import UserError
 from headrace.schedule import parse_schedule
+from headrace.sql.reader.syntax.statement_cursor import string_literal
 from headrace.sql.reader.syntax.tokens import tokenize
 from headrace.statements.grammar import CreateStreamTable, parse_script
+
+MODES = ("AUTO", "FULL", "DIFFERENTIAL")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,18 +90,26 @@ def wanted(query: str, config: Mapping[str, Any]) -> Definition:
             f"`properties` of the model is no mapping: {properties!r}.",
             hint="Write keys and values, for example {'tier': 'warm', 'timeout': '10 minutes'}.",
         )
+    mode = str(config.get("refresh_mode") or MODES[0]).upper()
+    if mode not in MODES:
+        raise UserError("INVALID_OPTION", f"refresh_mode cannot be '{mode}'.", hint=f"Use {', '.join(MODES)}.")
     return Definition(
         query.strip().rstrip(";").rstrip(),
         None if schedule is None else parse_schedule(str(schedule)).text,
-        str(config.get("refresh_mode") or "AUTO").upper(),
+        mode,
         {str(key).lower(): _text(value) for key, value in properties.items()},
     )
 
 
-def stored(statements: str) -> Definition:
-    """Read what `SHOW CREATE STREAM TABLE` returns of one table that is in no cycle."""
+def stored(statements: str, name: str) -> Definition:
+    """Read what `SHOW CREATE STREAM TABLE` returns.
+
+    Args:
+        statements: Those that make the table; of one in a cycle those of the whole cycle.
+        name: The table's own name.
+    """
     found = parse_script(statements)
-    created = next(s for s in found if isinstance(s, CreateStreamTable))
+    created = [s for s in found if isinstance(s, CreateStreamTable) and s.name[-1].lower() == name.lower()][-1]
     settings = tuple(s.sql for s in found if s.sql.upper().startswith("SET "))
     return Definition(
         created.query.sql,
@@ -107,6 +118,55 @@ def stored(statements: str) -> Definition:
         {key.lower(): text for key, text in created.properties.items()},
         settings,
     )
+
+
+def creation(name: str, new: Definition, *, replace: bool = False, initialize: bool = True) -> str:
+    """Write the statement that makes a stream table.
+
+    Args:
+        name: Its name, as SQL writes it.
+        new: Its definition.
+        replace: Give an existing one this definition.
+        initialize: Load it.
+    """
+    head = [f"CREATE{' OR REPLACE' * replace} STREAM TABLE {name}"]
+    head += [f"SCHEDULE {string_literal(new.schedule)}"] if new.schedule is not None else []
+    head += [f"REFRESH MODE {new.refresh_mode}"]
+    head += [f"WITH {_pairs(new.properties)}"] if new.properties else []
+    head += [] if initialize else ["INITIALIZE FALSE"]
+    return f"{' '.join(head)} AS\n{new.query}"
+
+
+def alterations(name: str, new: Definition, changes: Changes) -> list[str]:
+    """Write the statements that alter a stream table without computing it anew.
+
+    Args:
+        name: Its name, as SQL writes it.
+        new: Its new definition.
+        changes: How that differs.
+    """
+    given = {key: text for key, text in changes.properties.items() if text is not None}
+    settings = [f"SCHEDULE {string_literal(new.schedule)}"] if changes.schedule and new.schedule is not None else []
+    settings += [f"REFRESH MODE {new.refresh_mode}"] if changes.refresh_mode else []
+    settings += [f"PROPERTIES {_pairs(given)}"] if given else []
+    actions = [f"SET {', '.join(settings)}"] if settings else []
+    actions += ["DROP SCHEDULE"] if changes.schedule and new.schedule is None else []
+    return [f"ALTER STREAM TABLE {name} {action}" for action in (*actions, *_dropped(changes))]
+
+
+def taken_back(name: str, changes: Changes) -> list[str]:
+    """Write the statement that takes properties back, if there are any to take."""
+    return [f"ALTER STREAM TABLE {name} {action}" for action in _dropped(changes)]
+
+
+def _dropped(changes: Changes) -> list[str]:
+    gone = [string_literal(key) for key, text in changes.properties.items() if text is None]
+    return [f"DROP PROPERTIES ({', '.join(gone)})"] if gone else []
+
+
+def _pairs(properties: Mapping[str, str]) -> str:
+    pairs = (f"{string_literal(key)} = {string_literal(text)}" for key, text in properties.items())
+    return f"({', '.join(pairs)})"
 
 
 def differences(old: Definition, new: Definition) -> Changes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -10,13 +10,14 @@ from typing import Any
 from dbt.adapters.base import available
 from dbt.adapters.contracts.relation import RelationConfig
 from dbt.adapters.headrace import seeds, stream_tables, views
+from dbt.adapters.headrace.answers import records
 from dbt.adapters.headrace.connections import HeadraceConnectionManager
 from dbt.adapters.headrace.failures import as_dbt_error
+from dbt.adapters.headrace.projects import Project
 from dbt.adapters.headrace.relation import HeadraceRelation, HeadraceRelationType
 from dbt.adapters.spark.impl import SparkAdapter, SparkConfig
-from dbt_common.exceptions import DbtRuntimeError
 
-from headrace.api.facade import Headrace
+from headrace.errors import HeadraceError
 
 
 @dataclass
@@ -52,9 +53,9 @@ class HeadraceAdapter(SparkAdapter):
         self, relation: HeadraceRelation, query: str, config: Mapping[str, Any], full_refresh: bool, on_change: str
     ) -> dict[str, Any]:
         """Make a stream table what a model says; see `stream_tables.build`."""
-        with self._project() as hr:
+        with self._project() as project:
             done = stream_tables.build(
-                hr, relation.render(), query, config, full_refresh=full_refresh, on_change=on_change
+                project, relation.render(), query, config, full_refresh=full_refresh, on_change=on_change
             )
         return _as_response(done)
 
@@ -66,64 +67,68 @@ class HeadraceAdapter(SparkAdapter):
         columns = {
             name: types.get(name) or self.convert_type(table, index) for index, name in enumerate(table.column_names)
         }
-        with self._project() as hr:
-            return _as_response(seeds.load(hr, relation.render(), [tuple(row) for row in table.rows], columns, **how))
+        rows = [tuple(row) for row in table.rows]
+        with self._project() as project:
+            return _as_response(seeds.load(project, relation.render(), rows, columns, **how))
 
     @available
     def is_view_unchanged(self, relation: HeadraceRelation, query: str, digest: str) -> bool:
         """Return whether a view is what its model says; see `views.is_unchanged`."""
-        with self._project() as hr:
-            return views.is_unchanged(hr, relation.render(), query, digest)
+        with self._project() as project:
+            return views.is_unchanged(project, relation.render(), query, digest)
 
     @available
     def check_query(self, query: str) -> None:
         """Refuse a query that is none, before anything is dropped for it."""
-        with self._project() as hr:
-            hr.validate(query)
+        with self._project() as project:
+            project.run(f"EXPLAIN STREAM TABLE AS\n{query}")
 
     @available
-    def headrace(self, verb: str, **arguments: Any) -> Any:
-        """Call a method of the open project, for operations; results as plain values."""
-        if verb not in ("refresh", "verify", "drop_stream_table", "status", "repair"):
-            raise DbtRuntimeError(f"headrace() has no verb {verb!r}.")
-        with self._project() as hr:
-            found = getattr(hr, verb)(**arguments)
-        several = found if isinstance(found, tuple) else (found,)
-        return [one.as_dict() if hasattr(one, "as_dict") else one for one in several]
+    def headrace_refresh(self, names: Sequence[str] | None, full: bool) -> list[Mapping[str, Any]]:
+        """Refresh stream tables, or all that are behind."""
+        which = f"STREAM TABLE {', '.join(names)}" if names else "ALL STREAM TABLES"
+        with self._project() as project:
+            return records(stream_tables.patiently(project, f"REFRESH {which}{' FULL' * full}"))
+
+    @available
+    def headrace_verify(self, names: Sequence[str] | None) -> list[dict[str, Any]]:
+        """Compare stream tables, or all, with their queries."""
+        with self._project() as project:
+            return project.verify(names)
+
+    @available
+    def headrace_drop(self, name: str, cascade: bool) -> list[str]:
+        """Drop a stream table; return what is gone."""
+        with self._project() as project:
+            found = stream_tables.patiently(project, f"DROP STREAM TABLE {name}{' CASCADE' * cascade}")
+            return [str(row[0]) for row in found.rows()]
 
     def list_relations_without_caching(self, schema_relation: HeadraceRelation) -> list[HeadraceRelation]:
         """Return tables, views and stream tables of a namespace; none where there is none."""
         schema = schema_relation.schema or ""
-        with self._project() as hr:
-            prefix = f"{schema.lower()}."
-            streams = {info.name.lower() for info in hr.status() if info.name.lower().startswith(prefix)}
-            own = [name for name in hr.relations() if name.lower().startswith(prefix)]
-            own = [name for name in own if "." not in name[len(prefix) :]]
-            seen = self._views(hr, schema) if len(own) > len(streams) else frozenset()
-
-        def kind(name: str) -> HeadraceRelationType:
-            if name.lower() in streams:
-                return HeadraceRelationType.StreamTable
-            return HeadraceRelationType.View if name.lower() in seen else HeadraceRelationType.Table
-
+        kinds: dict[str, HeadraceRelationType] = {}
+        with self._project() as project:
+            try:
+                tables, seen = (project.run(f"SHOW {what} IN lake.{schema}").rows() for what in ("TABLES", "VIEWS"))
+            except HeadraceError as error:
+                if error.code != "NAMESPACE_NOT_FOUND":
+                    raise
+                return []
+            streams = records(project.run(f"SHOW STREAM TABLES IN {schema}"))
+        kinds |= {row[1]: HeadraceRelationType.Table for row in tables if not row[2]}
+        kinds |= {row[1]: HeadraceRelationType.View for row in seen if not row[2]}
+        kinds |= {str(one["name"]).rpartition(".")[2]: HeadraceRelationType.StreamTable for one in streams}
         return [
-            self.Relation.create(
-                schema=schema, identifier=name[len(prefix) :], type=kind(name), is_iceberg=True, information=""
-            )
-            for name in own
+            self.Relation.create(schema=schema, identifier=name, type=kind, is_iceberg=True, information="")
+            for name, kind in kinds.items()
         ]
 
-    @staticmethod
-    def _views(hr: Headrace, schema: str) -> frozenset[str]:
-        found = hr.sql(f"SHOW VIEWS IN lake.{schema}").collect()
-        return frozenset(f"{schema}.{row.viewName}".lower() for row in found if not row.isTemporary)
-
     @contextmanager
-    def _project(self) -> Iterator[Headrace]:
+    def _project(self) -> Iterator[Project]:
         """Return the open project; its errors become dbt's."""
         connection = self.connections.get_thread_connection()
         with as_dbt_error():
-            yield connection.handle.hr
+            yield connection.handle.project
 
     @classmethod
     def type(cls) -> str:

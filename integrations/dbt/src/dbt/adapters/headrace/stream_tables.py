@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
-from dbt.adapters.headrace.definitions import Changes, Definition, differences, stored, wanted
+from dbt.adapters.headrace.answers import Answer, records
+from dbt.adapters.headrace.definitions import alterations, creation, differences, stored, taken_back, wanted
+from dbt.adapters.headrace.projects import Project
 
-from headrace.api.facade import Headrace
 from headrace.errors import HeadraceError
-from headrace.results.refresh_results import RefreshResult
+from headrace.names import split_identifier
 
-PATIENCE = dt.timedelta(minutes=10)
+PATIENCE_SECONDS = 600.0
 """How long a model waits for a scheduler that is just refreshing the table."""
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +39,13 @@ class Outcome:
 
 
 def build(
-    hr: Headrace, name: str, query: str, config: Mapping[str, Any], *, full_refresh: bool, on_change: str
+    project: Project, name: str, query: str, config: Mapping[str, Any], *, full_refresh: bool, on_change: str
 ) -> Outcome:
     """Make a stream table what a model says.
 
     Args:
-        hr: The project.
-        name: `namespace.table`.
+        project: The project.
+        name: `namespace.table`, as SQL writes it.
         query: The model's compiled SQL.
         config: Its config.
         full_refresh: Recompute it, and apply changes whatever `on_change` says.
@@ -58,86 +56,65 @@ def build(
     """
     new = wanted(query, config)
     refresh = bool(config.get("refresh", True))
-    if not exists(hr, name):
-        return _created(_patiently(lambda: _create(hr, name, new, initialize=bool(config.get("initialize", True)))))
-    changes = differences(stored(hr.show_create(name)), new)
+    if not exists(project, name):
+        statement = creation(name, new, initialize=bool(config.get("initialize", True)))
+        return _created(patiently(project, statement), "CREATED {} rows")
+    old = stored(str(patiently(project, f"SHOW CREATE STREAM TABLE {name}").rows()[0][0]), split_identifier(name)[-1])
+    changes = differences(old, new)
     if changes and not full_refresh and on_change == "fail":
         return Outcome("FAILED", refused=str(changes))
     if changes and not full_refresh and on_change == "continue":
-        done = _refreshed("LEFT AS IT IS", _refresh(hr, name) if refresh else None)
+        done = _refreshed(project, name, "LEFT AS IT IS", refresh)
         return Outcome(done.message, done.rows, refused=str(changes))
     if changes.redefines:
-        return _created(_patiently(lambda: _create(hr, name, new, replace=True)), f"REPLACED ({changes})")
-    if changes:
-        _alter(hr, name, new, changes)
-    state = f"ALTERED ({changes})" if changes else "UNCHANGED"
+        done = _created(patiently(project, creation(name, new, replace=True)), f"REPLACED ({changes}) {{}}")
+        for statement in () if new.properties else taken_back(name, changes):  # without WITH it keeps those it has
+            patiently(project, statement)
+        return done
+    for statement in alterations(name, new, changes):
+        patiently(project, statement)
     if full_refresh:
-        return _refreshed(state if changes else "RECOMPUTED", _refresh(hr, name, full=True))
-    return _refreshed(state, _refresh(hr, name) if refresh else None)
+        return _refreshed(project, name, f"ALTERED ({changes})" if changes else "RECOMPUTED", True, " FULL")
+    return _refreshed(project, name, f"ALTERED ({changes})" if changes else "UNCHANGED", refresh)
 
 
-def exists(hr: Headrace, name: str) -> bool:
-    """Return whether there is such a stream table; starts nothing."""
-    try:
-        return bool(hr.status([name]))
-    except HeadraceError as error:
-        if error.code != "STREAM_TABLE_NOT_FOUND":
-            raise
-        return False
+def exists(project: Project, name: str) -> bool:
+    """Return whether there is such a stream table."""
+    *namespace, table = split_identifier(name)
+    found = records(project.run(f"SHOW STREAM TABLES IN {'.'.join(namespace)}"))
+    return f"{'.'.join(namespace)}.{table}".lower() in {str(one["name"]).lower() for one in found}
 
 
-def _create(
-    hr: Headrace, name: str, new: Definition, *, replace: bool = False, initialize: bool = True
-) -> RefreshResult | None:
-    return hr.create_stream_table(
-        name,
-        new.query,
-        schedule=new.schedule,
-        refresh_mode=new.refresh_mode,
-        initialize=initialize,
-        or_replace=replace,
-        options=new.properties,
-    )
+def patiently(project: Project, statement: str) -> Answer:
+    """Run a statement, waiting for a scheduler that holds the table.
 
-
-def _alter(hr: Headrace, name: str, new: Definition, changes: Changes) -> None:
-    hr.alter_stream_table(
-        name,
-        schedule=new.schedule if changes.schedule else None,
-        clear_schedule=changes.schedule and new.schedule is None,
-        refresh_mode=new.refresh_mode if changes.refresh_mode else None,
-        options=changes.properties or None,
-    )
-
-
-def _refresh(hr: Headrace, name: str, *, full: bool = False) -> RefreshResult:
-    return hr.refresh(name, full=full, wait=PATIENCE)
-
-
-def _created(result: RefreshResult | None, word: str = "CREATED") -> Outcome:
-    if result is None:
-        return Outcome(f"{word}, not loaded")
-    rows = result.rows_inserted
-    return Outcome(word if rows is None else f"{word} {rows} rows" if word == "CREATED" else f"{word} {rows}", rows)
-
-
-def _refreshed(state: str, result: RefreshResult | None) -> Outcome:
-    if result is None:
-        return Outcome(f"{state}, not refreshed")
-    if result.mode.value == "NO_CHANGE":
-        return Outcome(f"{state}, up to date", 0)
-    added, gone = result.rows_inserted or 0, result.rows_deleted or 0
-    word = "" if state == "UNCHANGED" else f"{state}, "
-    return Outcome(f"{word}REFRESHED {result.mode.value} +{added} -{gone}", added + gone)
-
-
-def _patiently(define: Callable[[], T]) -> T:
-    """Define a table, waiting for a scheduler that holds it."""
-    until = time.monotonic() + PATIENCE.total_seconds()
+    Raises:
+        HeadraceError: It is wrong, or the scheduler takes too long.
+    """
+    until = time.monotonic() + PATIENCE_SECONDS
     while True:
         try:
-            return define()
+            return project.run(statement)
         except HeadraceError as error:
             if error.code != "LEASE_HELD" or time.monotonic() > until:
                 raise
         time.sleep(1)
+
+
+def _created(answer: Answer, message: str) -> Outcome:
+    done = records(answer)
+    if not done:
+        return Outcome(f"{message.split()[0]}, not loaded")
+    rows = done[0]["rows_inserted"]
+    return Outcome(message.format("" if rows is None else rows).rstrip(), rows)
+
+
+def _refreshed(project: Project, name: str, state: str, refresh: bool, how: str = "") -> Outcome:
+    if not refresh:
+        return Outcome(f"{state}, not refreshed")
+    (done,) = records(patiently(project, f"REFRESH STREAM TABLE {name}{how}"))
+    if done["mode"] == "NO_CHANGE":
+        return Outcome(f"{state}, up to date", 0)
+    added, gone = done["rows_inserted"] or 0, done["rows_deleted"] or 0
+    word = "" if state == "UNCHANGED" else f"{state}, "
+    return Outcome(f"{word}REFRESHED {done['mode']} +{added} -{gone}", added + gone)

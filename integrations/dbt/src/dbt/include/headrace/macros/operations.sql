@@ -1,6 +1,6 @@
 {#-- dbt run-operation headrace_refresh --args '{tables: [shop.revenue], full: false}' --#}
 {% macro headrace_refresh(tables=none, full=false) %}
-  {% for done in adapter.headrace('refresh', names=headrace_names(tables), full=full) %}
+  {% for done in adapter.headrace_refresh(headrace_names(tables), full) %}
     {% do log(done.name ~ ': ' ~ done.mode ~ (' +' ~ (done.rows_inserted or 0) ~ ' -' ~ (done.rows_deleted or 0)
         if done.mode != 'NO_CHANGE' else ''), info=true) %}
   {% else %}
@@ -12,7 +12,7 @@
 {#-- dbt run-operation headrace_verify; fails where a table differs from its query. --#}
 {% macro headrace_verify(tables=none) %}
   {%- set wrong = [] -%}
-  {% for done in adapter.headrace('verify', names=headrace_names(tables)) %}
+  {% for done in adapter.headrace_verify(headrace_names(tables)) %}
     {% do log(done.name ~ ': ' ~ ('ok, ' ~ done.rows ~ ' rows' if done.ok
         else done.missing ~ ' rows missing, ' ~ done.unexpected ~ ' unexpected'), info=true) %}
     {% do wrong.append(done.name) if not done.ok %}
@@ -25,7 +25,7 @@
 
 {#-- dbt run-operation headrace_drop --args '{table: shop.revenue, cascade: false}' --#}
 {% macro headrace_drop(table, cascade=false) %}
-  {% for name in adapter.headrace('drop_stream_table', name=table, cascade=cascade) %}
+  {% for name in adapter.headrace_drop(table, cascade) %}
     {% do log('Dropped ' ~ name, info=true) %}
   {% endfor %}
 {% endmacro %}

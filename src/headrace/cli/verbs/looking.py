@@ -110,7 +110,7 @@ def graph(asked: Invocation, form: str, levels: bool) -> None:
 
 
 @click.command()
-@click.argument("name", metavar="TABLE[.COLUMN]")
+@click.argument("name", metavar="TABLE[.COLUMN]", shell_complete=options.stream_tables)
 @click.option("--base", is_flag=True, help="Follow stream tables to the tables that they come from.")
 @pass_invocation
 def lineage(asked: Invocation, name: str, base: bool) -> None:

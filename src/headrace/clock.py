@@ -5,6 +5,9 @@ from __future__ import annotations
 import datetime as dt
 from typing import Protocol
 
+TICK = 60.0
+"""Seconds after which schedulers see that time has moved what moving filters keep."""
+
 
 class Clock(Protocol):
     """Tells the time."""

@@ -67,6 +67,16 @@ class TableName:
         return TableName(catalog, self.namespace, self.table)
 
 
+CLOCK = TableName(LAKE, (SYSTEM_NAMESPACE,), "clock")
+"""The time as a relation of one row, so that it has versions as any source has; it is stored nowhere."""
+
+CLOCK_COLUMN = "at"
+"""Its column, a TIMESTAMP."""
+
+NOW = "__hr_now"
+"""What queries as algebra call that column."""
+
+
 def split_identifier(text: str) -> tuple[str, ...]:
     """Split a dotted, possibly back-quoted name into its parts.
 

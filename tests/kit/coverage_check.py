@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from headrace.algebra.moving import is_moving
 from headrace.algebra.relations import (
     Aggregate,
     Empty,
@@ -44,6 +45,9 @@ def _unrestricted(node: Relation) -> Iterator[str]:
     """Scans of whole contents that no change and no set of keys restricts."""
     if isinstance(node, Scan) and node.moment is not Moment.CHANGE:
         yield f"all of {node.source} is read"
+    elif isinstance(node, Existence) and is_moving(node):
+        if not is_moving(node.left):  # at two times: a range of what is read
+            yield from _unrestricted(node.left)
     elif isinstance(node, (Join, OuterJoin, Existence, SemiJoin, LookupJoin)):
         sides = [side for side in node.inputs if not _small(side)]
         if len(sides) == len(node.inputs):
@@ -67,6 +71,8 @@ def _small(node: Relation) -> bool:
             return True
         case Scan():
             return node.moment is Moment.CHANGE
+        case Existence() if is_moving(node) and is_moving(node.left):
+            return True
         case Join() | OuterJoin() | Existence() | SemiJoin() | LookupJoin():
             return any(_small(side) for side in node.inputs)
         case Aggregate() if not node.keys:

@@ -20,7 +20,7 @@ from headrace.cost.cost_model import companion_seconds, differential_seconds, fu
 from headrace.ivm.consolidate import difference
 from headrace.ivm.program import COMPANION, STATE, DeltaProgram, Key, Need, Step, TableChange
 from headrace.ivm.split_change import delete_rows, insert_rows
-from headrace.names import LAKE, WEIGHT, TableName
+from headrace.names import CLOCK, LAKE, WEIGHT, TableName
 from headrace.optimizer.auxiliary_views import top_k_buffer
 from headrace.optimizer.common_subexpressions.across_programs import common_step
 from headrace.optimizer.optimizer import Optimizer
@@ -85,7 +85,7 @@ class Maintained:
         for table in () if defined else case.tables:
             executor.define(table.name, table.columns, table.rows)
         self.view = self._view(ansi)
-        self.query = refined(self.query, self.view.refinements)
+        self.query = refined(self.query, self.view.refinements).replace(CLOCK.sql, executor.table(CLOCK.table))
         rightly = (
             "of floats",
             "correlated subquery",
@@ -121,6 +121,7 @@ class Maintained:
             return self.tables[name.table].columns
 
         def describe(sql: str) -> tuple[Column, ...]:
+            sql = sql.replace(CLOCK.sql, self.executor.table(CLOCK.table))
             for name in self.tables:
                 sql = sql.replace(table_name(name).sql, self.executor.table(name))
             try:
@@ -132,13 +133,14 @@ class Maintained:
 
         return compile_view(
             self.query,
-            resolve=lambda parts: table_name(parts[-1]),
+            resolve=lambda parts: CLOCK if parts == CLOCK.parts else table_name(parts[-1]),
             schema=schema,
             describe=describe,
             ansi=ansi,
             keys=self.keys,
             optimizer=self.optimizer,
             refine=True,
+            moving=True,
         )
 
     # reading
@@ -186,7 +188,7 @@ class Maintained:
         touched = {name: change for name, change in window.items() if change}
         for name, change in touched.items():
             self._move(self.tables[name], change)
-        changed = frozenset(table_name(name) for name in touched)
+        changed = frozenset(table_name(name) if name != CLOCK.table else CLOCK for name in touched)
         gained = frozenset(table_name(n) for n, change in touched.items() if all(w > 0 for w, _ in change))
         return self.follow(changed, gained)
 
@@ -337,9 +339,11 @@ def replay(
         if verbose:
             print(dict(window), "→", dict(log[-1]))
     assert _plus(view.first, *log) == view.state, "state and log disagree"
-    emptied = {name: tuple((-1, row) for row in rows) for name, rows in view.contents.items()}
+    time = tuple(view.contents.get(CLOCK.table, ()))
+    emptied = {n: tuple((-1, row) for row in rows) for n, rows in view.contents.items() if n != CLOCK.table}
     view.step(emptied)
-    empty = Case(case.query, tuple(Table(t.name, t.columns) for t in case.tables))
+    left = {CLOCK.table: time}
+    empty = Case(case.query, tuple(Table(t.name, t.columns, left.get(t.name, ())) for t in case.tables))
     again = Maintained(executor, empty, keys=keys, disabled=disabled)
     assert again.state == view.expected(), "input, then minus the input, left something behind"
 

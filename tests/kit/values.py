@@ -25,6 +25,13 @@ POOLS: dict[str, list[object]] = {
 }
 """Values of each type; NULL is added to all."""
 
+MOMENTS: dict[str, list[object]] = {
+    "timestamp_ntz": [
+        f"2024-{day} {hour}:30:00" for day in ("03-29", "03-30", "03-31", "04-02") for hour in ("04", "19")
+    ]
+}
+"""Times around those at which moving filters look; tables of random types have none."""
+
 TABLES = ("r", "s", "u")
 
 
@@ -50,4 +57,4 @@ def rows(columns: tuple[Column, ...]) -> st.SearchStrategy[Row]:
 
 def values(type_: str) -> st.SearchStrategy[object]:
     """Values of a type."""
-    return st.sampled_from([*POOLS[type_], None])
+    return st.sampled_from([*(POOLS | MOMENTS)[type_], None])

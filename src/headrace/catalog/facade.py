@@ -97,6 +97,10 @@ class Catalog(Answers, SchedulerCatalog, SafeguardCatalog, KeyCatalog, Deploymen
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def now(self) -> dt.datetime:
+        """Return the time by which the catalog's records are written."""
+        return self._clock.now()
+
     # ---- writing
 
     def create_stream_table(self, definition: Definition) -> StreamTable:

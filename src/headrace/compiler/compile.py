@@ -6,17 +6,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 
+from headrace.algebra.moving import is_moving
 from headrace.algebra.properties.keys import KeysOf, Uniqueness
-from headrace.algebra.relations import Filter, Relation, TopK
+from headrace.algebra.relations import Existence, Filter, Relation, Scan, TopK
 from headrace.algebra.schema import Column
-from headrace.algebra.tree import sources, transform
+from headrace.algebra.tree import sources, transform, walk
 from headrace.compiler.compiled_view import CompiledView
 from headrace.compiler.derive import companion_types, full_program
 from headrace.compiler.maintainability import TypesOf, Undetermined, not_kept, undetermined_rows, unmatched_columns
 from headrace.compiler.tie_breaks import candidates
 from headrace.errors import HeadraceError
+from headrace.names import CLOCK
 from headrace.optimizer.optimizer import Optimizer
 from headrace.optimizer.optimizer_pass import QueryFacts
+from headrace.sql.clock import reads_of_time
 from headrace.sql.lower import lower
 from headrace.sql.reader.argument_types import with_types
 from headrace.sql.reader.column_types import column_types
@@ -24,7 +27,7 @@ from headrace.sql.reader.context import Resolve, Schema
 from headrace.sql.reader.reader import read
 from headrace.sql.reader.select.limits import without_effect
 from headrace.sql.reader.spark_types import by_name
-from headrace.sql.refinements import Refinement, refined
+from headrace.sql.refinements import Refinement, composed, refined
 
 Describe = Callable[[str], tuple[Column, ...]]
 """The analysed schema of a SQL text."""
@@ -43,6 +46,7 @@ def compile_view(
     optimizer: Optimizer | None = None,
     refine: bool = False,
     describe_query: Describe | None = None,
+    moving: bool = False,
 ) -> CompiledView:
     """Compile a query text.
 
@@ -58,6 +62,7 @@ def compile_view(
         optimizer: Runs the passes; one with all of them when None.
         refine: Whether orders that leave ties are refined, where the query is maintained then.
         describe_query: As `describe`, of the query's own text, refined or not.
+        moving: Whether functions of the time read that of the refresh, where the query is maintained then.
 
     Raises:
         UserError: the text is no valid query; what the reader and the analyser raise.
@@ -72,23 +77,26 @@ def compile_view(
         functions=functions,
     )
     output = own(query)
+    again = partial(
+        compile_view,
+        resolve=resolve,
+        schema=schema,
+        describe=describe,
+        case_sensitive=case_sensitive,
+        ansi=ansi,
+        functions=functions,
+        keys=keys,
+        optimizer=optimizer,
+        describe_query=own,
+    )
+    timed = reads_of_time(query, reading.refusals) if moving and reading.tree is None else ()
+    if timed and (view := _settled(partial(again, refine=refine), query, timed, output)) is not None:
+        return view
     if reading.tree is None:
         return CompiledView(query, reading.sources, output, None, reading.refusals, None, ansi)
     types_of = _types_of(describe)
     open_ends, rests_on_keys = _undetermined(reading.tree, types_of, keys or {})
     if refine and open_ends.orders and not open_ends.choices:
-        again = partial(
-            compile_view,
-            resolve=resolve,
-            schema=schema,
-            describe=describe,
-            case_sensitive=case_sensitive,
-            ansi=ansi,
-            functions=functions,
-            keys=keys,
-            optimizer=optimizer,
-            describe_query=own,
-        )
         for added in candidates(reading, open_ends.orders):
             if (view := _settled(again, query, added, output)) is not None:
                 return view
@@ -126,7 +134,16 @@ def _settled(
         view = compile_text(refined(query, added))
     except HeadraceError:
         return None
-    return None if view.refusals or view.output != output else replace(view, query=query, refinements=added)
+    if view.refusals or view.output != output or not _moves_rightly(view.tree):
+        return None
+    return replace(view, query=query, refinements=composed(added, view.refinements))
+
+
+def _moves_rightly(tree: Relation | None) -> bool:
+    """Return whether a query reads the time in moving filters only."""
+    nodes = list(walk(tree)) if tree is not None else []
+    moving = [node.right for node in nodes if isinstance(node, Existence) and is_moving(node)]
+    return sum(isinstance(node, Scan) and node.source == CLOCK for node in nodes) == len(moving)
 
 
 def compile_tree(

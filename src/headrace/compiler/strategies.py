@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from headrace.algebra.facts import Constant
+from headrace.algebra.moving import is_moving
 from headrace.algebra.properties.equalities import equalities
 from headrace.algebra.relations import (
     Aggregate,
@@ -36,6 +37,7 @@ from headrace.ivm.aggregates.accumulators import Kind, plan
 from headrace.ivm.query_root import root_of
 from headrace.ivm.rules.partitions import window_at_root
 from headrace.ivm.rules.recursive import recursion_at_root
+from headrace.names import NOW
 from headrace.optimizer.auxiliary_views.bounded_groups import is_bound
 from headrace.optimizer.auxiliary_views.kept import AuxiliaryViews
 
@@ -134,6 +136,8 @@ def _of(node: Relation, views: AuxiliaryViews, *, at_root: bool) -> Iterator[Str
         case Existence() if is_bound(node):
             keys = ", ".join(a for a, _, _ in equalities(node.condition, node.left.columns, node.right.columns))
             yield Strategy("JOIN", f"groups by {keys}", "only groups that have a partner there are followed, and kept")
+        case Existence() if is_moving(node):
+            yield Strategy("MOVING FILTER", _written(node.condition).replace(NOW, "now"), _BY_TIME)
         case Existence():
             yield _existence(node)
         case Union():
@@ -151,6 +155,9 @@ def _of(node: Relation, views: AuxiliaryViews, *, at_root: bool) -> Iterator[Str
             yield Strategy("generator", _written(node.generator), THROUGH)
 
 
+_BY_TIME = (
+    "changed rows are passed through by the time of the refresh; rows that enter or leave as time goes on are looked up"
+)
 _REDERIVED = (
     "its rows are kept; what follows from new ones is added, what rested on lost ones taken back and found again"
 )

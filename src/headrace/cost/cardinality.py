@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import prod
 
+from headrace.algebra.moving import is_moving
 from headrace.algebra.properties.equalities import hashable
 from headrace.algebra.relations import (
     Aggregate,
@@ -55,6 +56,9 @@ DECIMALS_PER_SECOND, OTHERS_PER_SECOND = 20_000_000, 200_000_000
 """Values that one aggregate takes in."""
 OTHER_PER_SECOND = 1_500_000
 """Rows that are sorted, numbered or iterated over."""
+
+MOVED_BY_TIME = 0.01
+"""Of rows that a condition over time keeps at one time, how many it does not keep at the next."""
 
 SENT_TO_ALL = 300_000
 """A side of so few rows is sent to every task."""
@@ -151,7 +155,9 @@ class Work:
 
     def _joined(self, node: Relation, left: Cardinality, right: Cardinality) -> Cardinality:
         few, many = sorted((left.rows, right.rows))
-        if isinstance(node, Join | OuterJoin | Existence) and not _is_by_key(node):
+        if is_moving(node):
+            pass  # a condition
+        elif isinstance(node, Join | OuterJoin | Existence) and not _is_by_key(node):
             self.seconds += few * many / PROBED_PER_SECOND  # every pair is looked at
         elif few <= SENT_TO_ALL:
             self.seconds += few / HASHED_PER_SECOND + many / PROBED_PER_SECOND
@@ -160,6 +166,8 @@ class Work:
         match node:
             case LookupJoin():
                 return left
+            case Existence() if is_moving(node):
+                return _left_out(left, MOVED_BY_TIME if is_moving(node.left) else KEPT_BY_CONDITION)
             case SemiJoin() | Existence():
                 return _left_out(left, KEPT_BY_ANTI_JOIN if node.anti else right.share)
         whole = max(left.whole, right.whole)

@@ -14,10 +14,12 @@ from headrace.definitions.read_columns import held_to
 from headrace.definitions.table_memory import PerTable, TableMemory
 from headrace.definitions.user_text import bind_text, own_place, resolver
 from headrace.errors import HeadraceError
-from headrace.names import STAGING, TableName
+from headrace.lake.clock_table import CLOCK_COLUMNS
+from headrace.names import CLOCK, STAGING, TableName
 from headrace.optimizer.optimizer import Observe, Optimizer
 from headrace.optimizer.pass_names import DEFINING
 from headrace.ports import Session
+from headrace.sql.clock import SOME_TIME
 from headrace.sql.reader.context import ViewText
 from headrace.sql.shortened_literals import shortened
 
@@ -73,6 +75,7 @@ class CompiledViews:
         staged: Collection[TableName] = (),
         *,
         refine: bool = False,
+        moving: bool = False,
     ) -> CompiledView:
         """Compile a definition without remembering it.
 
@@ -82,6 +85,7 @@ class CompiledViews:
             observe: Is told of each pass, now and when programs are derived.
             staged: Stream tables whose columns are those of their tables in `staging`.
             refine: Whether orders that leave ties are refined; those of the definition are in any case.
+            moving: Likewise whether functions of the time read that of the refresh.
         """
         runner = self._session.runner().under(details.semantics)
         catalogs = self._session.catalogs()
@@ -90,6 +94,8 @@ class CompiledViews:
         uses = {use.name: use for use in details.sources}
 
         def schema(name: TableName) -> tuple[Column, ...] | ViewText:
+            if name == CLOCK:
+                return CLOCK_COLUMNS
             if name in details.views:
                 return ViewText(details.views[name], resolver((), catalogs, details.redirects))
             if name not in columns:
@@ -127,6 +133,7 @@ class CompiledViews:
             functions={n: f.deterministic for n, f in self._session.functions().items() if n in details.functions},
             optimizer=Optimizer(details.disabled_passes | (self._disabled - DEFINING), observe),
             refine=refine,
+            moving=moving,
         )
 
 
@@ -159,6 +166,8 @@ def pinned_free(
     """
 
     def bind(named: TableName) -> str:
+        if named == CLOCK:
+            return SOME_TIME
         name = details.read_as(named)
         sql = f"(SELECT * FROM {found_at(name, staged).sql})" if name in staged else name.sql
         return held_to(sql, held.get(name))

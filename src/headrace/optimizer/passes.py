@@ -23,6 +23,7 @@ from headrace.optimizer.filter_pushdown import push_filters
 from headrace.optimizer.integer_keys import mark_integer_keys
 from headrace.optimizer.known_keys import use_keys
 from headrace.optimizer.merge_projections import merge
+from headrace.optimizer.moving_filters import push_moving_filters
 from headrace.optimizer.optimizer_pass import Pass, Phase, Subject
 from headrace.optimizer.semijoin_pushdown import push_semi_joins
 from headrace.optimizer.semijoin_reduction import restrict_groups
@@ -77,6 +78,13 @@ _NORMAL = (
 PASSES: tuple[Pass, ...] = (
     # the query's tree
     *_NORMAL,
+    Pass(
+        "moving_filters",
+        Phase.LOGICAL,
+        Subject.QUERY,
+        claim="σ_c(T)(L ⋈ R) = σ_c(T)(L) ⋈ R for c over L and time T; likewise below π, ⊎, and γ and ω by their keys",
+        apply=lambda tree, _: push_moving_filters(tree),
+    ),
     Pass(
         "known_keys",
         Phase.LOGICAL,

@@ -11,9 +11,10 @@ from headrace.catalog.state.reader import Reader
 from headrace.definitions.details import Details, SourceUse, from_json, to_json
 from headrace.errors import UserError
 from headrace.frontier import Frontier
+from headrace.lake.clock_table import clock_change_sql, clock_sql
 from headrace.lake.metadata import TableMeta
 from headrace.lake.tables import VERSION
-from headrace.names import LAKE, WEIGHT, TableName, quote
+from headrace.names import CLOCK, LAKE, WEIGHT, TableName, quote
 from headrace.physical.facts import Facts, Obstacle, SourceFacts
 from headrace.physical.shared_changes import common_change, followers, logged_change
 from headrace.reasons import FullReason
@@ -266,6 +267,9 @@ def _source(state: TableState, use: SourceUse, head: Head) -> SourceFacts:
         return _with(facts, obstacle=Obstacle(FullReason.SCHEMA_CHANGED, detail))
     if old.version == now.version:
         return _with(facts, before=facts.after)
+    if name == CLOCK:
+        change = clock_change_sql(old.snapshot_id, now.snapshot_id)
+        return _with(facts, before=clock_sql(old.snapshot_id), change=change, change_rows=2)
     if name in state.streams or name in state.logs:
         return _stream_change(facts, state, use, old, head)
     return _table_change(facts, state, use, old, head)

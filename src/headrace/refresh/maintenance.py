@@ -28,7 +28,7 @@ from headrace.errors import HeadraceError, UserError
 from headrace.frontier import Frontier
 from headrace.lake.maintenance_tasks import Policy, Task, plan_maintenance, purge, remove_orphans, run_tasks, trim_log
 from headrace.lake.pins import plan_pins
-from headrace.names import LAKE, STAGING, TableName
+from headrace.names import CLOCK, LAKE, STAGING, TableName
 from headrace.ports import Runner, Session
 from headrace.refresh.cut.align_cut import readable_later
 from headrace.refresh.cut.cut import Cut, metadata
@@ -237,7 +237,7 @@ def _pins(
 ) -> list[MaintenanceResult]:
     """Tag the snapshots of users' tables that frontiers refer to, against expiry."""
     read = {s for name in readers if name in needs.tables for s in needs.tables[name].sources}
-    sources = sorted(read - needs.streams - needs.mirrors.keys())
+    sources = sorted(read - needs.streams - needs.mirrors.keys() - {CLOCK})
     heads = Cut(catalog, session.location)
     there = heads.versions(sources)
     results = []

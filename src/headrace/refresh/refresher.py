@@ -75,9 +75,13 @@ class Refresher:
         with self._publishing.recording() as found:
             yield found
 
-    def heads(self) -> Cut:
-        """Return a new cut."""
-        return Cut(self.catalog, self.session.location)
+    def heads(self, tick: float = 1e-6) -> Cut:
+        """Return a new cut.
+
+        Args:
+            tick: As of `Cut`.
+        """
+        return Cut(self.catalog, self.session.location, tick)
 
     def together(self, order: Order) -> GroupRefresh:
         """Return a refresh that moves stream tables to the cut, all or none of them.

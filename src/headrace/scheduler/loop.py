@@ -16,7 +16,7 @@ from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 
 from headrace.catalog import Catalog, SchedulerRecord
-from headrace.clock import Clock, SystemClock
+from headrace.clock import TICK, Clock, SystemClock
 from headrace.errors import EnvironmentFault, HeadraceError
 from headrace.events import (
     CyclesTold,
@@ -29,7 +29,8 @@ from headrace.events import (
     Waiting,
 )
 from headrace.graph.dag import Dag
-from headrace.names import LAKE, TableName
+from headrace.lake.clock_table import moment_of
+from headrace.names import CLOCK, LAKE, TableName
 from headrace.observability.journal import Journal
 from headrace.refresh.cut.cut import Cut
 from headrace.refresh.fuses.fuse import BLOWN
@@ -294,7 +295,8 @@ class Scheduler:
         if any(base.catalog != LAKE for base in state.bases):
             return None
         pointers = self.catalog.pointers(LAKE, state.bases)
-        return self.catalog.pulse(), tuple(sorted((str(n), p.metadata_location) for n, p in pointers.items()))
+        ticks = moment_of(self.catalog.now()) // round(TICK * 1_000_000) if CLOCK in state.bases else 0
+        return ticks, self.catalog.pulse(), tuple(sorted((str(n), p.metadata_location) for n, p in pointers.items()))
 
     def _look(self) -> SchedulerState:
         self._heads = self.worker.heads()

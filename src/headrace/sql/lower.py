@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 import sqlglot
 from sqlglot import exp
 
+from headrace.algebra.moving import is_moving
 from headrace.algebra.relations import (
     Aggregate,
     AggregateCall,
@@ -40,7 +41,7 @@ from headrace.algebra.relations import (
 )
 from headrace.algebra.scalar import Scalar, as_column, column, replace_columns, uses
 from headrace.errors import InternalError
-from headrace.names import WEIGHT, quote
+from headrace.names import CLOCK_COLUMN, NOW, WEIGHT, quote
 
 Bind = Callable[[Scan | Stored], str]
 """What a leaf is in SQL: a table, a snapshot of one, a temporary view."""
@@ -162,6 +163,8 @@ class _Lowering:
                 return self._join(relation)
             case OuterJoin():
                 return self._outer_join(relation)
+            case Existence() if is_moving(relation):
+                return self._moving(relation)
             case Existence():
                 return self._existence(relation)
             case SemiJoin():
@@ -298,6 +301,17 @@ class _Lowering:
         on = exp.Var(this=_text(relation.condition, items))
         join = exp.Join(this=right.source, side=side, kind="OUTER", on=on)
         return replace(left, items=items, joins=(*left.joins, join), hints=left.hints + right.hints)
+
+    def _moving(self, relation: Existence) -> _Block:
+        """Write a moving filter as a condition with a value, which Spark knows when it plans."""
+        assert isinstance(relation.right, Scan)
+        block = self._open(relation.left)
+        if block.source is None or _duplicates(block.items, [relation.condition]):
+            block = self._closed(block)
+        now = f"(SELECT {CLOCK_COLUMN} FROM {self.bind(relation.right)})"
+        condition = _text(relation.condition, {**block.items, NOW: now})
+        condition = f"NOT coalesce({condition}, false)" if relation.anti else condition
+        return replace(block, where=(*block.where, condition))
 
     def _existence(self, relation: Existence) -> _Block:
         left = self._open(relation.left)

@@ -7,8 +7,8 @@ put into it wherever it is run or read.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Refinement:
         removed: How many characters are replaced from there.
         text: What is put there.
         construct: Whose order it is, in SQL words: `LIMIT`, `row_number() OVER`.
-        by: What it is ordered by further, in SQL.
+        by: What it is ordered by further, in SQL; nothing where it reads the time of the refresh.
     """
 
     at: int
@@ -29,7 +29,14 @@ class Refinement:
     construct: str
     by: tuple[str, ...]
 
+    @property
+    def of_time(self) -> bool:
+        """Return whether it reads the time of the refresh, and no order is refined."""
+        return not self.by
+
     def __str__(self) -> str:
+        if self.of_time:
+            return f"{self.construct}: the time of the refresh, which is part of the frontier"
         return f"{self.construct}: ties are ordered by {', '.join(self.by)}"
 
 
@@ -38,3 +45,19 @@ def refined(query: str, refinements: Iterable[Refinement]) -> str:
     for each in sorted(refinements, key=lambda each: each.at, reverse=True):
         query = query[: each.at] + each.text + query[each.at + each.removed :]
     return query
+
+
+def composed(first: Sequence[Refinement], second: Iterable[Refinement]) -> tuple[Refinement, ...]:
+    """Return what has the effect of refining a query twice.
+
+    Args:
+        first: Refinements of the query.
+        second: Those of its text refined by `first`; none overlaps with what that put there.
+    """
+    shifts: list[tuple[int, int]] = []
+    moved = 0
+    for each in sorted(first, key=lambda each: each.at):
+        moved += len(each.text) - each.removed
+        shifts.append((each.at + each.removed + moved, moved))
+    back = (replace(e, at=e.at - max((m for m in shifts if m[0] <= e.at), default=(0, 0))[1]) for e in second)
+    return (*first, *back)

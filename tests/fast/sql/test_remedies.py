@@ -13,7 +13,7 @@ from headrace.sql.reader.reader import read
     ("item", "said"),
     [
         ("now()", "on a schedule"),
-        ("current_date", "a column of a source"),
+        ("current_date", "in conditions of WHERE"),
         ("DATE 'today'", "on a schedule"),
         ("unix_timestamp()", "on a schedule"),
         ("uuid()", "from the row"),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from headrace.api.schedules.project_defaults import defaults_of
 from headrace.catalog import Catalog
-from headrace.clock import SystemClock
+from headrace.clock import TICK, SystemClock
 from headrace.config import MOST_CONCURRENT, Settings, parse_interval
 from headrace.deploy.load_journal import noting_loads
 from headrace.errors import HeadraceError, UserError
@@ -50,7 +50,7 @@ class EngineWorker:
 
     def heads(self) -> Cut:
         """Return a new cut."""
-        return self._creator.refresher.heads()
+        return self._creator.refresher.heads(TICK)
 
     def begin(
         self,

@@ -11,10 +11,12 @@ Source: Griffin, Kumar, Algebraic Change Propagation for Semijoin and Outerjoin 
 
 from __future__ import annotations
 
+from headrace.algebra.moving import is_moving
 from headrace.algebra.properties.equalities import equalities
 from headrace.algebra.relations import Aggregate, Empty, Existence, Filter, Join, Project, Relation, Scan, Stored
 from headrace.algebra.scalar import Scalar, all_of, column, compose
 from headrace.algebra.tree import identity
+from headrace.ivm import moving_filters
 from headrace.ivm.change import Change, empty, union_all, weigh
 from headrace.ivm.consolidate import consolidate
 from headrace.ivm.restriction import restricted
@@ -23,6 +25,8 @@ from headrace.names import WEIGHT
 
 def delta(node: Existence, change: Change) -> Relation:
     """Return the changed left rows, and the change of rows whose partners changed."""
+    if is_moving(node):
+        return moving_filters.delta(node, change)
     left, right = change.of(node.left), change.of(node.right)
     if isinstance(right, Empty):
         return empty(node) if isinstance(left, Empty) else judged(node, left, change.after(node.right), change)

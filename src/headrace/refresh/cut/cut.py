@@ -13,9 +13,13 @@ from dataclasses import dataclass, replace
 from headrace.catalog import Catalog, Observation, Version
 from headrace.errors import HeadraceError, UserError
 from headrace.frontier import Frontier
+from headrace.lake.clock_table import clock_meta, moment_of
 from headrace.lake.metadata import TableMeta
 from headrace.lake.metadata_cache import Remembered
-from headrace.names import LAKE, STAGING, TableName
+from headrace.names import CLOCK, LAKE, STAGING, TableName
+
+ASTRAY = 3600.0
+"""By how many seconds a host's clock may be behind the newest moment that any refresh has read."""
 
 ForeignLocation = Callable[[TableName], str | None]
 """Finds the metadata file of a table outside `lake`."""
@@ -64,10 +68,12 @@ class Cut:
     Args:
         catalog: The catalog.
         foreign: Finds metadata files of tables outside `lake`.
+        tick: Seconds that have to pass before the clock of moving filters has moved.
     """
 
-    def __init__(self, catalog: Catalog, foreign: ForeignLocation) -> None:
+    def __init__(self, catalog: Catalog, foreign: ForeignLocation, tick: float = 1e-6) -> None:
         self._catalog = catalog
+        self._tick = tick
         self._foreign = foreign
         self._seen: dict[TableName, Head] = {}
         self._lock = threading.RLock()
@@ -86,6 +92,7 @@ class Cut:
         names = tuple(dict.fromkeys(sources))
         self._seen |= self._mirrored()
         with self._lock:
+            self._look_at_clock(names)
             new = [n for n in names if n not in streams and n not in self._seen]
             self._observe({name: metadata(location) for name, location in self._locations(new).items()})
             self._hold(new)
@@ -125,6 +132,7 @@ class Cut:
         names = tuple(dict.fromkeys(sources))
         self._seen |= self._mirrored()
         with self._lock:
+            self._look_at_clock(names)
             new = [n for n in names if n not in self._seen]
             locations = self._kept(new)
             metas: dict[TableName, TableMeta] = {}
@@ -167,6 +175,20 @@ class Cut:
                 heads = {n: Head(newest[n], metadata(pointers[n].metadata_location)) for n in there}
                 self._mirrors = {n: head_at(head, held.get(n)) for n, head in heads.items()}
             return self._mirrors
+
+    def _look_at_clock(self, names: Collection[TableName]) -> None:
+        """Take the time, once for all that are refreshed together.
+
+        It does not go back where clocks of hosts differ a little; one that was far ahead is not followed.
+        """
+        if CLOCK not in names or CLOCK in self._seen:
+            return
+        last = self._catalog.newest_versions().get(CLOCK)
+        now, known = moment_of(self._catalog.now()), last.snapshot_id if last is not None else None
+        if last is not None and known is not None and -ASTRAY < (now - known) / 1_000_000 < self._tick:
+            self._seen[CLOCK] = Head(last, clock_meta(known))
+        else:
+            self._observe({CLOCK: clock_meta(now)})
 
     def _observe(self, metas: Mapping[TableName, TableMeta]) -> None:
         if metas:

@@ -17,8 +17,19 @@ from headrace.definitions.foreign_caches import look_anew
 from headrace.definitions.function_versions import functions_called
 from headrace.definitions.user_text import NOWHERE_ELSE, bind_text, relations_read
 from headrace.errors import HeadraceError, Place, Unsupported, UserError, place_at
+from headrace.lake.clock_table import CLOCK_COLUMNS
 from headrace.lake.views import read_view
-from headrace.names import LAKE, RESERVED_PREFIX, STAGING, SYSTEM_NAMESPACE, TableName, invalid_name, quote
+from headrace.names import (
+    CLOCK,
+    CLOCK_COLUMN,
+    LAKE,
+    RESERVED_PREFIX,
+    STAGING,
+    SYSTEM_NAMESPACE,
+    TableName,
+    invalid_name,
+    quote,
+)
 from headrace.ports import Session
 from headrace.refresh.cut.cut import metadata
 from headrace.refresh.definition.refused_queries import refusals_of
@@ -103,8 +114,10 @@ def define(
     details = replace(details, output=output, sources=_all_columns(session, semantics, sources, staged))
     keys, disabled = SourceKeys(catalog, staged).of(sources), plans.disabled_in_definitions
     details = replace(details, source_keys=keys, disabled_passes=disabled, ties=ties)
-    view = plans.compile(details, output, staged=staged, refine=ties is Ties.REFINE)
+    view = plans.compile(details, output, staged=staged, refine=ties is Ties.REFINE, moving=True)
     details = replace(details, refinements=view.refinements)
+    if CLOCK in view.sources:
+        details = replace(details, sources=(*details.sources, SourceUse(CLOCK, CLOCK_COLUMNS, (CLOCK_COLUMN,))))
     if view.tree is None:
         every = tuple(_identified(use, catalog, session, staged) for use in details.sources)
         return replace(details, sources=every, refusals=refusals_of(view)), None
@@ -136,6 +149,8 @@ def _narrowed(use: SourceUse, columns: frozenset[str]) -> SourceUse:
 
 def _identified(use: SourceUse, catalog: Catalog, session: Session, staged: Collection[TableName]) -> SourceUse:
     """Return a source with its table's identity and column ids."""
+    if use.name == CLOCK:
+        return use
     at = found_at(use.name, staged)
     pointer = catalog.pointers(at.catalog, [at]).get(at) if use.name.catalog == LAKE else None
     location = pointer.metadata_location if pointer is not None else session.location(use.name)

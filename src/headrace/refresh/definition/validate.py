@@ -39,7 +39,9 @@ def validation(details: Details, view: CompiledView | None) -> Validation:
         details.refusals,
         tuple(StrategyInfo(line.construct, line.subject, line.how) for line in lines)
         + tuple(
-            StrategyInfo("TIES", each.construct, f"ordered by {', '.join(each.by)}") for each in details.refinements
+            StrategyInfo("TIES", each.construct, f"ordered by {', '.join(each.by)}")
+            for each in details.refinements
+            if not each.of_time
         )
         + tuple(StrategyInfo("PYTHON FUNCTION", f"{name}()", _CALLED) for name in details.functions if lines),
         tuple((column.name, column.type) for column in details.output),

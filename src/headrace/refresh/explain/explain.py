@@ -47,6 +47,7 @@ def explain_refresh(
         ("functions", functions),
         ("keys", _keys(facts.details)),
         ("ties", _ties(facts.details)),
+        ("time", _time(facts.details)),
         ("choice", _choice(facts, choice)),
         ("stages", "nothing to do" if choice.mode is Mode.NO_CHANGE else ""),
         *(section for mode in shown if only in (None, mode) for section in modes[mode]),
@@ -84,6 +85,7 @@ def explain_query(details: Details, view: CompiledView | None, functions: str = 
         ("functions", functions),
         ("keys", _keys(details)),
         ("ties", _ties(details)),
+        ("time", _time(details)),
         *_outline(view, sources),
     ]
     return _explanation(None, mode, reason, details, [*sections, ("FULL: SQL", f"{details.text.strip()};")])
@@ -122,7 +124,12 @@ def _keys(details: Details) -> str:
 
 def _ties(details: Details) -> str:
     """Return how orders are refined, in the full query as well."""
-    return "\n".join(map(str, details.refinements))
+    return "\n".join(str(each) for each in details.refinements if not each.of_time)
+
+
+def _time(details: Details) -> str:
+    """Return which functions read the time of the refresh."""
+    return "\n".join(str(each) for each in details.refinements if each.of_time)
 
 
 def _outline(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
+from headrace.algebra.moving import is_moving
 from headrace.algebra.relations import (
     Aggregate,
     AggregateCall,
@@ -29,7 +30,7 @@ from headrace.algebra.relations import (
 )
 from headrace.algebra.text import call_text, window_text
 from headrace.ivm.program import COMPANION, STATE
-from headrace.names import RESERVED_PREFIX
+from headrace.names import NOW, RESERVED_PREFIX
 
 MOST_CHARACTERS = 100
 MOST_NAMES = 4
@@ -78,6 +79,8 @@ def _words(node: Relation, steps: Mapping[str, str]) -> str | None:
         case OuterJoin():
             kind = "full join" if node.full else "left join"
             return _after(f"{kind} on", node.condition.sql) or kind
+        case Existence() if is_moving(node):
+            return _after("filter by time", node.condition.sql.replace(NOW, "now"))
         case Existence():
             kind = "rows without a partner" if node.anti else "rows with a partner"
             return _after(f"{kind} on", node.condition.sql) or kind

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from headrace.algebra.schema import Column
+from headrace.lake.clock_table import clock_sql
 from headrace.lake.compare import consolidate, incomparable
 from headrace.lake.metadata import TableMeta
 from headrace.lake.tables import string_literal
-from headrace.names import WEIGHT, TableName, quote
+from headrace.names import CLOCK, WEIGHT, TableName, quote
 from headrace.sources.lakehouse.change_plan import (
     AllRows,
     AppendRange,
@@ -44,6 +45,8 @@ def rows_sql(table: TableName, meta: TableMeta, snapshot: int | None) -> str:
         meta: Its metadata.
         snapshot: Snapshot to read; None for the time before it had one: no rows.
     """
+    if table == CLOCK:
+        return clock_sql(snapshot)
     if snapshot is None:
         nothing = ", ".join(f"CAST(NULL AS {c.type}) AS {quote(c.name)}" for c in meta.columns)
         return f"(SELECT {nothing} WHERE FALSE)"

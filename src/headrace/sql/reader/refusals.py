@@ -59,8 +59,9 @@ HINTS: dict[str, str] = {
 """What to do about a construct, by its name."""
 
 REMEDIES: dict[str, str] = {
-    "depends on when it runs": "Compare with a column of a source, say of a table of one row that holds the day, or "
-    "let it be FULL on a schedule: SCHEDULE '1 day' REFRESH MODE FULL.",
+    "depends on when it runs": "It is maintained in conditions of WHERE, in a subquery where need be: "
+    "FROM (SELECT … WHERE ts > now() - INTERVAL 1 DAY). Or let it be FULL on a schedule: SCHEDULE '1 day' REFRESH MODE "
+    "FULL.",
     "gives another result each time it runs": "Derive it from the row, as xxhash64(key) does, or have it written with "
     "the source.",
     "depends on the session that runs it": "Write its value instead.",

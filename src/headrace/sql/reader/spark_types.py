@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from headrace.algebra.relations import Relation, Scan, Stored
 from headrace.algebra.schema import Column
+from headrace.names import CLOCK
+from headrace.sql.clock import SOME_TIME
 from headrace.sql.lower import lower
 from headrace.sql.reader.context import Context
 
@@ -25,4 +27,6 @@ def types_in(context: Context, relation: Relation) -> tuple[Column, ...] | None:
 def by_name(leaf: Scan | Stored) -> str:
     """Write a leaf of a query as the source it reads."""
     assert isinstance(leaf, Scan), "a query reads sources only"
+    if leaf.source == CLOCK:
+        return SOME_TIME
     return leaf.source.sql

@@ -7,6 +7,7 @@ a value that depends on outer columns by equalities, the aggregate grouped by th
 
 from __future__ import annotations
 
+from headrace.algebra.moving import moving_filter
 from headrace.algebra.relations import Aggregate, AggregateCall, Existence, Filter, Join, Project, Relation, Union
 from headrace.algebra.scalar import FALSE, TRUE, Scalar, all_of, column, compose, equals
 from headrace.algebra.tree import identity
@@ -29,6 +30,7 @@ from headrace.sql.reader.scalars.lexemes import (
     scalar,
 )
 from headrace.sql.reader.spark_types import types_in
+from headrace.sql.reader.subqueries.by_time import by_time
 from headrace.sql.reader.subqueries.correlation import (
     RefusedError,
     Rows,
@@ -101,6 +103,12 @@ class SubqueryReader:
 
     def _filter(self, rows: Rows, lexemes: Lexemes) -> None:
         of_one_row(self.context, lexemes, "a condition")
+        moving, lexemes = by_time(lexemes)
+        for each in moving:
+            timed = understood(self.context, each, rows.scope)
+            rows.relation = moving_filter(rows.relation, scalar(timed))
+        if not lexemes:
+            return
         whole = condition(lexemes)
         parts = whole.parts if isinstance(whole, Combined) and whole.word == "AND" else (whole,)
         # what needs no subquery comes first: fewer rows are left for the others

@@ -29,18 +29,22 @@ def key(name: str) -> dg.AssetKey:
 
 
 def specs() -> list[dg.AssetSpec]:
-    """Return an asset for each table of the graph; sources are assets that somebody else makes."""
+    """Return an asset for each stream table, after those that it reads; sources are assets that somebody else makes."""
     graph = headrace("graph")
-    reads: dict[str, list[str]] = {node["name"]: [] for node in graph["nodes"] if not node["source"]}
+    nodes = sorted(graph["nodes"], key=lambda node: node["level"])
+    reads: dict[str, list[str]] = {node["name"]: [] for node in nodes if not node["source"]}
     for edge in graph["edges"]:
         reads[edge["to"]].append(edge["from"])
     return [dg.AssetSpec(key(name), deps=[key(each) for each in of]) for name, of in reads.items()]
 
 
-@dg.multi_asset(specs=specs(), can_subset=True, retry_policy=dg.RetryPolicy(max_retries=2, delay=60))
+SPECS = specs()
+
+
+@dg.multi_asset(specs=SPECS, can_subset=True, retry_policy=dg.RetryPolicy(max_retries=2, delay=60))
 def stream_tables(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult]:
     """Refresh the chosen stream tables; Headrace knows the order and publishes groups together."""
-    names = sorted(".".join(each.path) for each in context.selected_asset_keys)
+    names = [".".join(spec.key.path) for spec in SPECS if spec.key in context.selected_asset_keys]
     results = {each["name"]: each for each in headrace("refresh", *names, "--wait", "5min")}
     for name in names:
         found = results.get(name, {"mode": "NO_CHANGE", "rows_inserted": 0, "rows_deleted": 0})
@@ -49,7 +53,7 @@ def stream_tables(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeR
 
 
 every_hour = dg.ScheduleDefinition(
-    name="every_hour", target=dg.AssetSelection.assets(*[spec.key for spec in specs()]), cron_schedule="0 * * * *"
+    name="every_hour", target=dg.AssetSelection.assets(*[spec.key for spec in SPECS]), cron_schedule="0 * * * *"
 )
 
 defs = dg.Definitions(assets=[stream_tables], schedules=[every_hour])

@@ -24,8 +24,8 @@ ORDER = $(addprefix tests/fast/,test_layers.py test_rooms.py test_papers.py test
 # A process each: a JVM holds one Spark session, and every tier configures its own.
 SPARK_TIERS = tests/spark tests/pipeline tests/cli
 OTHER_POSTGRES ?= 15
-SCALE ?= 1
-ROUNDS ?= 3
+SCALE ?= 2
+ROUNDS ?= 2
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -46,7 +46,7 @@ java: .venv/java-home
 	@$(WITH_JAVA) $(BIN)/python -m headrace.spark.class_archive 2>/dev/null || true
 	@touch $@
 
-demo: setup ## TPC-H in ./demo-project: four stream tables timed against plain Spark, followed live, killed, verified (SCALE, ROUNDS)
+demo: setup ## TPC-H in ./demo-project: four stream tables followed live, timed against plain Spark, killed, verified (SCALE, ROUNDS)
 	@$(WITH_JAVA) $(BIN)/headrace demo demo-project --scale $(SCALE) --rounds $(ROUNDS)
 
 demo-postgres: setup ## A private PostgreSQL under load in ./demo-postgres, followed live by stream tables

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -21,6 +20,12 @@ if TYPE_CHECKING:
 
 MARK = ".headrace-demo"
 """A file that says a folder is a demonstration's, which the next one may remove."""
+
+GENERATED = Path("warehouse", "generated")
+"""Where TPC-H's files are, in the project."""
+
+PARTS = 8
+"""Files of each table: as many as such a table has once a few days have written to it."""
 
 TABLES = ("customer", "orders", "lineitem")
 """What the demonstration's queries read of TPC-H."""
@@ -67,13 +72,14 @@ class Demo:
         self.hr.close()
 
     def load(self, tables: Sequence[str] = TABLES) -> dict[str, int]:
-        """Generate the data while Spark starts, and load it; returns rows by table."""
-        with tempfile.TemporaryDirectory(prefix="headrace-tpch-") as scratch, ThreadPoolExecutor(1) as beside:
-            generated = beside.submit(tpch.generate, Path(scratch), self.scale, tables)
+        """Generate the data while Spark starts, as the tables' own files; returns rows by table."""
+        files = self.folder.absolute() / GENERATED
+        with ThreadPoolExecutor(1) as beside:
+            generated = beside.submit(tpch.generate, files, self.scale, tables, PARTS)
             spark = self.hr.spark
             generated.result()
-            for statement in tpch.load_statements(Path(scratch), tables=tables):
-                spark.sql(statement)
+        for statement in tpch.adopt_statements(files, tables=tables):
+            spark.sql(statement)
         return {table: spark.table(f"lake.tpch.{table}").count() for table in tables}
 
     def create(self, view: View) -> RefreshResult:

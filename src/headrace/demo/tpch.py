@@ -36,19 +36,20 @@ class Change:
     sql: str
 
 
-def generate(folder: Path, scale: float, tables: Sequence[str] = TABLES) -> None:
-    """Write the tables as Parquet files, `<folder>/<table>.parquet`.
+def generate(folder: Path, scale: float, tables: Sequence[str] = TABLES, parts: int | None = None) -> None:
+    """Write the tables as Parquet: `<table>.parquet`, or in parts in a folder `<table>`.
 
     Args:
         folder: Where to; created if missing.
         scale: TPC-H scale factor; 1 is about 1 GB of text.
         tables: Which tables.
+        parts: How many files each table is written to, one after the other by its key; None for one file.
 
     Raises:
         EnvironmentFault: `GENERATOR_MISSING`, `GENERATOR_FAILED`.
     """
     command = [_generator(), "parquet", "--scale-factor", str(scale), "--output-dir", str(folder)]
-    command += ["--tables", ",".join(tables), "--quiet"]
+    command += ["--tables", ",".join(tables), "--quiet", *(["--parts", str(parts)] if parts else [])]
     folder.mkdir(parents=True, exist_ok=True)
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
@@ -76,15 +77,43 @@ def load_statements(folder: Path, namespace: str = "tpch", tables: Sequence[str]
     """
     yield f"CREATE NAMESPACE IF NOT EXISTS lake.{namespace}"
     for table in tables:
-        file = str(folder / f"{table}.parquet").replace("'", "\\'")
-        mode = "merge-on-read" if table in MERGE_ON_READ else "copy-on-write"
-        modes = ", ".join(f"'write.{verb}.mode' = '{mode}'" for verb in ("delete", "update", "merge"))
-        yield f"CREATE OR REPLACE TEMPORARY VIEW generated_{table} USING parquet OPTIONS (path '{file}')"
-        yield (
-            f"CREATE TABLE lake.{namespace}.{table} USING iceberg TBLPROPERTIES ({modes}) "
-            f"AS SELECT * FROM generated_{table}"
-        )
+        yield _view_of(folder / f"{table}.parquet", table)
+        yield _create(table, namespace)
         yield f"DROP VIEW generated_{table}"
+
+
+def adopt_statements(folder: Path, namespace: str = "tpch", tables: Sequence[str] = TABLES) -> Iterator[str]:
+    """Yield the Spark SQL that makes Iceberg tables out of generated files where they lie.
+
+    Nothing is written again: the files become the tables' first data files, and must stay.
+
+    Args:
+        folder: Where `generate` wrote them, in parts.
+        namespace: Where the tables are to be.
+        tables: Which of them.
+    """
+    yield f"CREATE NAMESPACE IF NOT EXISTS lake.{namespace}"
+    for table in tables:
+        files = folder / table
+        yield _view_of(files, table)
+        yield f"{_create(table, namespace)} WHERE false"
+        source = f"`parquet`.`{files}`".replace("'", "\\'")
+        yield f"CALL lake.system.add_files(table => '{namespace}.{table}', source_table => '{source}')"
+        yield f"DROP VIEW generated_{table}"
+
+
+def _view_of(files: Path, table: str) -> str:
+    path = str(files).replace("'", "\\'")
+    return f"CREATE OR REPLACE TEMPORARY VIEW generated_{table} USING parquet OPTIONS (path '{path}')"
+
+
+def _create(table: str, namespace: str) -> str:
+    mode = "merge-on-read" if table in MERGE_ON_READ else "copy-on-write"
+    modes = ", ".join(f"'write.{verb}.mode' = '{mode}'" for verb in ("delete", "update", "merge"))
+    return (
+        f"CREATE TABLE lake.{namespace}.{table} USING iceberg TBLPROPERTIES ({modes}) "
+        f"AS SELECT * FROM generated_{table}"
+    )
 
 
 Stretch = tuple[int, int]

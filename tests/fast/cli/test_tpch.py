@@ -32,6 +32,16 @@ def test_orders_and_line_items_are_merge_on_read_the_others_copy_on_write(tmp_pa
     assert set(modes) == set(tpch.TABLES)
 
 
+def test_generated_files_become_the_tables_own(tmp_path: Path) -> None:
+    tpch.generate(tmp_path, 0.001, ("orders",), parts=2)
+    assert sorted(file.name for file in (tmp_path / "orders").iterdir()) == ["orders.1.parquet", "orders.2.parquet"]
+    assert [text.split()[0] for text in tpch.adopt_statements(tmp_path, tables=("orders",))] == [
+        *("CREATE", "CREATE", "CREATE", "CALL", "DROP")
+    ]
+    (created,) = [text for text in tpch.adopt_statements(tmp_path, tables=("orders",)) if "CREATE TABLE" in text]
+    assert created.endswith("WHERE false")
+
+
 def test_rounds_touch_different_keys() -> None:
     conditions = [
         re.search(r"BETWEEN .*", change.sql)[0]  # type: ignore[index]

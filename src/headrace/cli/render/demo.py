@@ -29,7 +29,7 @@ def loaded(rows: dict[str, int]) -> RenderableType:
 
 def created(results: Sequence[tuple[View, RefreshResult]]) -> Iterator[RenderableType]:
     """Yield the stream tables and their first load."""
-    yield f"\n[bold]{len(results)} stream tables[/], and the same tables written by plain Spark"
+    yield f"\n[bold]{len(results)} stream tables[/]; plain Spark will keep the same tables by INSERT OVERWRITE"
     yield first_loads(results)
 
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from headrace.algebra.lineage import Lineage, followed, lineage_of
+from headrace.algebra.lineage import Lineage, Origins, followed, lineage_of
 from headrace.algebra.schema import Column
 from headrace.catalog import StreamTable
 from headrace.definitions.details import Details, from_json
 from headrace.definitions.user_text import resolver
 from headrace.errors import HeadraceError
-from headrace.names import TableName
+from headrace.names import CLOCK, TableName
 from headrace.sql.reader.context import ViewText
 from headrace.sql.reader.reader import Reading, read
 
@@ -47,7 +47,19 @@ def lineage_of_definition(details: Details, catalogs: frozenset[str]) -> Defined
     if found.tree is None:
         constructs = ", ".join(dict.fromkeys(refusal.construct for refusal in found.refusals))
         return DefinedLineage(None, f"Headrace does not read {constructs or 'this query'}.")
-    return DefinedLineage(lineage_of(found.tree))
+    return DefinedLineage(_without_clock(lineage_of(found.tree)))
+
+
+def _without_clock(lineage: Lineage) -> Lineage:
+    """Leave out the clock, which is a relation for Headrace only."""
+    if not any(origin.table == CLOCK for origins in (*lineage.columns.values(), lineage.rows) for origin in origins):
+        return lineage
+    columns = {name: _of_tables(origins) for name, origins in lineage.columns.items()}
+    return Lineage(columns, _of_tables(lineage.rows))
+
+
+def _of_tables(origins: Origins) -> Origins:
+    return frozenset(origin for origin in origins if origin.table != CLOCK)
 
 
 def _reading(details: Details, catalogs: frozenset[str]) -> Reading:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from headrace.catalog import Catalog, StreamTable
 from headrace.definitions.column_lineage import Lineages
 from headrace.errors import UserError
-from headrace.names import TableName, qualify, split_identifier
+from headrace.names import CLOCK, TableName, qualify, split_identifier
 from headrace.results.lineage_results import ColumnLineage, TableLineage, column_origins
 from headrace.suggestions import did_you_mean
 
@@ -55,7 +55,7 @@ def lineage_in(
         tables: All of them.
         base: Whether they are followed to the tables that they come from.
     """
-    name, reads = str(table.name), tuple(map(str, table.sources))
+    name, reads = str(table.name), tuple(str(source) for source in table.sources if source != CLOCK)
     own = lineages.of(table)
     if own.lineage is None:
         return TableLineage(name, reads, (), (), own.unknown, base)

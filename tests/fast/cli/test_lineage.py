@@ -13,6 +13,7 @@ from headrace.algebra.schema import Column
 from headrace.catalog import Catalog, Definition
 from headrace.definitions.details import Details, SourceUse, to_json
 from headrace.errors import UserError
+from headrace.names import CLOCK
 from headrace.semantics import Semantics
 
 from .conftest import Run
@@ -36,6 +37,21 @@ def defined(project: Path) -> Path:
             details = Details(query, (), Semantics(), _columns(OUTPUT[name]), (use,), views, (), None)
             catalog.create_stream_table(Definition(lake(name), query, (lake(source),), details=to_json(details)))
     return project
+
+
+def test_the_time_of_a_refresh_is_no_table(project: Path) -> None:
+    query = f"SELECT id, (SELECT at FROM {CLOCK.sql}) AS t FROM s.orders WHERE at > (SELECT at FROM {CLOCK.sql})"
+    uses = (SourceUse(lake("s.orders"), _columns("id at")), SourceUse(CLOCK, _columns("at")))
+    details = Details(query, (), Semantics(), _columns("id t"), uses, {}, (), None)
+    definition = Definition(lake("s.recent"), query, (lake("s.orders"), CLOCK), details=to_json(details))
+    with Catalog.open(f"sqlite:///{project / 'headrace.db'}") as catalog:
+        catalog.create_stream_table(definition)
+    with Headrace(config.load(project)) as hr:
+        found = hr.lineage("s.recent", base=True)
+    assert found.unknown is None
+    assert found.reads == ("s.orders",)
+    assert [(c.name, len(c.origins)) for c in found.columns] == [("id", 1), ("t", 0)]
+    assert {(o.table, o.column, o.influence.value) for o in found.rows} == {("s.orders", "at", "FILTER")}
 
 
 def _columns(names: str) -> tuple[Column, ...]:

@@ -27,6 +27,7 @@ from headrace.definitions.column_lineage import Lineages
 from headrace.definitions.details import Details, from_json
 from headrace.errors import HeadraceError
 from headrace.lake.metadata import TableMeta, read_metadata
+from headrace.names import CLOCK
 from headrace.observability.exporting.openlineage_run import Run, moment
 from headrace.observability.exporting.refresh_delivery import Refresh
 from headrace.observability.table_lineage import lineage_in
@@ -102,7 +103,8 @@ class OpenLineageEvents:
 
     def _datasets(self, kind: str, refresh: Refresh, stored: StreamTable, details: Details) -> tuple[list[Any], Any]:
         complete = kind == "COMPLETE"
-        names = [stored.name, *(use.name for use in details.sources)]
+        uses = [use for use in details.sources if use.name != CLOCK]
+        names = [stored.name, *(use.name for use in uses)]
         with self._catalog.reading() as reader:
             pointers = reader.pointers(names=names)
             entry = next(iter(reader.history(stored.name, 1)), None) if complete else None
@@ -111,7 +113,7 @@ class OpenLineageEvents:
             versions = reader.versions_at(wanted)
             own = reader.newest_version(stored.name) if complete else None
         inputs = []
-        for use in details.sources:
+        for use in uses:
             meta = _meta(pointers.get(use.name))
             columns = meta.columns if meta is not None else use.columns
             version = versions[use.name].snapshot_id if use.name in versions else None

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from headrace.algebra.lineage import Influence
 from headrace.catalog import StreamTable
 from headrace.definitions.details import Details, SourceUse, from_json
+from headrace.names import CLOCK
 from headrace.observability.table_lineage import lineage_in
 from headrace.results.lineage_results import ColumnOrigin, TableLineage
 from headrace.web.site import Site
@@ -63,6 +64,8 @@ def columns_read(site: Site, inside: set[str]) -> dict[tuple[str, str], str]:
             continue
         lineage = lineage_in(site.lineages, table, tables, base=False)
         for use in from_json(table.details).sources:
+            if use.name == CLOCK:
+                continue
             words = _only_read(use) if lineage.unknown else _becomes(lineage, str(use.name))
             found[str(use.name), str(table.name)] = words
     return found

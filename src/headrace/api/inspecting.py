@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from headrace.api.pinned import Pinned
 from headrace.api.project_handle import Names, ProjectHandle
 from headrace.graph.dag import Dag
-from headrace.names import RESERVED_PREFIX, TableName
+from headrace.names import CLOCK, RESERVED_PREFIX, TableName
 from headrace.observability import status as _status
 from headrace.results.lineage_results import TableLineage
 from headrace.results.refresh_results import (
@@ -144,7 +144,8 @@ class InspectVerbs(ProjectHandle):
 
     def graph(self) -> Dag[TableName]:
         """Return the DAG of sources and stream tables; reads the catalog only."""
-        return Dag(self._catalog.dependencies())
+        reads = self._catalog.dependencies()
+        return Dag({name: tuple(s for s in sources if s != CLOCK) for name, sources in reads.items()})
 
     def lineage(self, name: str, *, base: bool = False) -> TableLineage:
         """Return which columns each column of a stream table comes from, and how; starts no Spark.

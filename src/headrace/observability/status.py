@@ -7,9 +7,12 @@ from collections.abc import Iterable, Mapping
 from headrace.catalog import Catalog, ForeignWrite, HistoryEntry, Outcome, Status, StreamTable, Version
 from headrace.definitions.details import from_json
 from headrace.frontier import Frontier
-from headrace.names import LAKE, TableName
+from headrace.names import CLOCK, LAKE, TableName
 from headrace.reasons import FullReason
 from headrace.results.refresh_results import HistoryRow, Mode, StreamTableInfo
+
+TIME = "the time"
+"""What a table with a moving filter is behind when only time has moved."""
 
 
 def status(
@@ -67,7 +70,7 @@ def _info(
         schedule=table.schedule,
         incremental=details.incremental,
         refusals=details.refusals,
-        behind=tuple(str(s) for s in table.sources if frontier.get(s) != versions.get(s)),
+        behind=tuple(TIME if s == CLOCK else str(s) for s in table.sources if frontier.get(s) != versions.get(s)),
         frontier=frontier.as_dict(),
         version=newest.version if newest else None,
         rows=newest.row_count if newest else None,

@@ -7,12 +7,15 @@ from pathlib import Path
 
 import pytest
 from catalog_kit.clock import ManualClock
-from catalog_kit.ready import ready_catalog
+from catalog_kit.ready import ready_catalog, ready_project
+from kit.pipelines import full
 
-from headrace.catalog import Catalog
+from headrace.api.facade import Headrace
+from headrace.catalog import Catalog, Definition, Publication
 from headrace.clock import TICK
 from headrace.lake.clock_table import moment_of
 from headrace.names import CLOCK
+from headrace.observability.status import status
 from headrace.refresh.cut.cut import ASTRAY, Cut, Head
 
 
@@ -62,3 +65,12 @@ def test_it_goes_back_only_from_where_no_clock_should_be(
     found = look(catalog).version
     assert (found.snapshot_id == first.snapshot_id) is not goes_back
     assert found.version == first.version + goes_back
+
+
+def test_users_see_the_time_and_no_table_of_it(tmp_path: Path) -> None:
+    with Headrace(ready_project(tmp_path / "shop")) as hr:
+        recent = Definition(full("recent"), "SELECT k", (CLOCK, full("a")))
+        hr._catalog.publish(Publication(definitions=(recent,)))
+        assert set(hr.graph().names) == {full("a"), full("recent")}
+        (seen,) = status(hr._catalog, {CLOCK: 3, full("a"): 0}, None)
+    assert seen.behind == ("the time", "s.a")

@@ -123,7 +123,7 @@ def test_a_wrong_query_drops_nothing(built: Shop, model: Write) -> None:
     built.hr.spark.sql("DROP TABLE lake.jaffle.big")
 
 
-def test_incremental_models_and_snapshots_of_dbt_spark_run(built: Shop, model: Write) -> None:
+def test_incremental_models_of_dbt_spark_run(built: Shop, model: Write) -> None:
     merged = {"materialized": "incremental", "file_format": "iceberg", "incremental_strategy": "merge"}
     model("big", text(BIG, unique_key="order_id", **merged))
     before = built.rows("SELECT order_id FROM jaffle.orders WHERE amount > 10")

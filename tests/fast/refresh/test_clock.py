@@ -9,6 +9,7 @@ import pytest
 from catalog_kit.clock import ManualClock
 from catalog_kit.ready import ready_catalog, ready_project
 from kit.pipelines import full
+from kit.watched import details
 
 from headrace.api.facade import Headrace
 from headrace.catalog import Catalog, Definition, Publication
@@ -69,7 +70,8 @@ def test_it_goes_back_only_from_where_no_clock_should_be(
 
 def test_users_see_the_time_and_no_table_of_it(tmp_path: Path) -> None:
     with Headrace(ready_project(tmp_path / "shop")) as hr:
-        recent = Definition(full("recent"), "SELECT k", (CLOCK, full("a")))
+        reads = (CLOCK, full("a"))
+        recent = Definition(full("recent"), "SELECT k", reads, details=details("SELECT k", reads))
         hr._catalog.publish(Publication(definitions=(recent,)))
         assert set(hr.graph().names) == {full("a"), full("recent")}
         (seen,) = status(hr._catalog, {CLOCK: 3, full("a"): 0}, None)

@@ -36,6 +36,13 @@ def recomputed(draw: st.DrawFn, scope: Scope, *, inexact: bool) -> tuple[str, st
         texts = [field.sql for field in scope if field.type == "string"]
         if not texts:
             return "count(*)", "bigint"
+        if draw(st.integers(0, 2)) == 0:
+            loose = (
+                "listagg({}, '-')",
+                "listagg({}, '-') WITHIN GROUP (ORDER BY {})",
+                "array_join(collect_list({}), '-')",
+            )
+            return draw(st.sampled_from(loose)).format(draw(st.sampled_from(texts)), scope[0].sql), "string"
         text, direction = draw(st.sampled_from(texts)), draw(st.sampled_from(["", " DESC"]))
         first = draw(st.sampled_from(["", f"{draw(st.sampled_from(scope)).sql}, "]))
         return f"listagg({text}, '-') WITHIN GROUP (ORDER BY {first}{text}{direction})", "string"
@@ -70,6 +77,11 @@ def _chosen(draw: st.DrawFn, scope: Scope) -> tuple[str, str]:
     if not exact:
         return "count(*)", "bigint"
     field, by = draw(st.sampled_from(exact)), draw(st.sampled_from(exact))
+    if draw(st.integers(0, 2)) == 0:
+        # what is left to choose is settled in the text
+        other = draw(st.sampled_from(scope)).sql
+        loose = ("max_by({}, {})", "min_by({}, {})", "any_value({})", "first({})", "last({})")
+        return draw(st.sampled_from(loose)).format(field.sql, other), field.type
     columns = f"{by.sql} AS y, {field.sql} AS x"
     return f"{draw(st.sampled_from(['max_by', 'min_by']))}({field.sql}, struct({columns}))", field.type
 

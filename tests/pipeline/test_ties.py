@@ -22,6 +22,11 @@ QUERIES = {
     "latest": """SELECT k.id, (SELECT x FROM {ns}.e WHERE e.id = k.id LIMIT 1) AS any, l.*
         FROM {ns}.k AS k
         LEFT JOIN LATERAL (SELECT ts, x FROM {ns}.e WHERE e.id = k.id ORDER BY ts DESC LIMIT 1) AS l""",
+    "chosen": """SELECT tag, max_by(v, ts) AS greatest, min_by(tag, x) FILTER (WHERE v < 4) AS least,
+        any_value(v) AS any, first(x) AS f, last(tag, true) AS l, mode(v) AS m FROM {ns}.e
+        GROUP BY tag, id % 2""",
+    "listed": """SELECT id, collect_list(v) AS vs, array_agg(x) AS xs, listagg(tag, ',') AS tags, first(v) AS v,
+        array_join(collect_set(tag), '-') AS kinds FROM {ns}.e GROUP BY id ORDER BY v LIMIT 3""",
 }
 ROUNDS = (
     """INSERT INTO lake.{ns}.e
@@ -54,6 +59,41 @@ def test_ties_are_ordered_alike_in_every_mode(hr: Headrace, events: str) -> None
     kept = {name: _rows(hr, name) for name in names}
     hr.refresh(names, full=True)
     assert {name: _rows(hr, name) for name in names} == kept
+
+
+def test_what_is_chosen_is_among_what_the_text_allows(hr: Headrace) -> None:
+    """With NULLs, NaN, both zeros and ties."""
+    rows = """(1, 0.0, 1), (1, -0.0, 2), (1, NULL, 9), (2, double('NaN'), NULL), (2, double('NaN'), 4), (2, 5.0, 6),
+        (3, NULL, 7), (3, NULL, NULL), (4, 1.0, NULL), (4, 1.0, 3), (4, 2.0, NULL), (4, 2.0, NULL), (NULL, -1.0, 5)"""
+    frame = f"(SELECT * FROM VALUES {rows} AS t(k, y, a))"
+    calls = ("max_by(a, y)", "min_by(a, y)", "any_value(a)", "first(a)", "last(a)", "mode(a)")
+    hr.sql("CREATE NAMESPACE IF NOT EXISTS lake.chosen")
+    hr.sql("CREATE OR REPLACE TABLE lake.chosen.t (k INT, y DOUBLE, a INT) USING iceberg")
+    hr.sql(f"INSERT INTO lake.chosen.t SELECT * FROM {frame}")
+    groups: dict[object, list[tuple[float | None, int | None]]] = {}
+    for k, y, a in hr.spark.table("lake.chosen.t").collect():
+        groups.setdefault(k, []).append((y, a))
+    for number, call in enumerate(calls):
+        name = f"chosen.c{number}"
+        hr.create_stream_table(name, f"SELECT k, {call} AS c FROM chosen.t GROUP BY k", refresh_mode="DIFFERENTIAL")
+        assert "ties" in dict(hr.explain(name).sections)
+        found = {row["k"]: row["c"] for row in hr.spark.table(f"lake.{name}").collect()}
+        assert found.keys() == groups.keys()
+        for k, chosen in found.items():
+            assert chosen in _allowed(call, groups[k]), (call, k, chosen)
+
+
+def _allowed(call: str, rows: list[tuple[float | None, int | None]]) -> list[int | None]:
+    """What a call may take: NaN is the greatest float, and rows whose order is NULL are passed over."""
+    if call.startswith("mode"):
+        values = [a for _, a in rows if a is not None]
+        most = max(map(values.count, values), default=0)
+        return [a for a in values if values.count(a) == most] or [None]
+    if "y" not in call.partition("(")[2]:
+        return [a for _, a in rows]
+    ordered = [((y != y, 0.0 if y != y else y), a) for y, a in rows if y is not None]
+    best = (max if call.startswith("max") else min)((y for y, _ in ordered), default=None)
+    return [a for y, a in ordered if y == best] or [None]
 
 
 def _rows(hr: Headrace, name: str) -> list[str]:

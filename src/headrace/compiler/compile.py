@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -11,6 +11,7 @@ from headrace.algebra.properties.keys import KeysOf, Uniqueness
 from headrace.algebra.relations import Existence, Filter, Relation, Scan, TopK
 from headrace.algebra.schema import Column
 from headrace.algebra.tree import sources, transform, walk
+from headrace.compiler.choices import by_equality, settled_choices
 from headrace.compiler.compiled_view import CompiledView
 from headrace.compiler.derive import companion_types, full_program
 from headrace.compiler.maintainability import TypesOf, Undetermined, not_kept, undetermined_rows, unmatched_columns
@@ -24,7 +25,8 @@ from headrace.sql.lower import lower
 from headrace.sql.reader.argument_types import with_types
 from headrace.sql.reader.column_types import column_types
 from headrace.sql.reader.context import Resolve, Schema
-from headrace.sql.reader.reader import read
+from headrace.sql.reader.reader import read, view_texts
+from headrace.sql.reader.refusals import Refusal
 from headrace.sql.reader.select.limits import without_effect
 from headrace.sql.reader.spark_types import by_name
 from headrace.sql.refinements import Refinement, composed, refined
@@ -45,6 +47,7 @@ def compile_view(
     keys: KeysOf | None = None,
     optimizer: Optimizer | None = None,
     refine: bool = False,
+    settle: int = 2,
     describe_query: Describe | None = None,
     moving: bool = False,
 ) -> CompiledView:
@@ -61,6 +64,7 @@ def compile_view(
         keys: Keys of the sources, as far as known: columns in which no two rows agree.
         optimizer: Runs the passes; one with all of them when None.
         refine: Whether orders that leave ties are refined, where the query is maintained then.
+        settle: How often aggregates that choose among rows are settled at most; what hides others is settled first.
         describe_query: As `describe`, of the query's own text, refined or not.
         moving: Whether functions of the time read that of the refresh, where the query is maintained then.
 
@@ -89,13 +93,20 @@ def compile_view(
         optimizer=optimizer,
         describe_query=own,
     )
+    views = partial(view_texts, query, resolve, schema)
     timed = reads_of_time(query, reading.refusals) if moving and reading.tree is None else ()
     if timed and (view := _settled(partial(again, refine=refine), query, timed, output)) is not None:
         return view
     if reading.tree is None:
+        if refine and settle and (view := _chosen(again, query, reading.refusals, views, output, settle)) is not None:
+            return view
         return CompiledView(query, reading.sources, output, None, reading.refusals, None, ansi)
     types_of = _types_of(describe)
     open_ends, rests_on_keys = _undetermined(reading.tree, types_of, keys or {})
+    if refine and settle and open_ends.choices:
+        view = _chosen(again, query, open_ends.choices, views, output, settle)
+        if view is not None:
+            return view
     if refine and open_ends.orders and not open_ends.choices:
         for added in candidates(reading, open_ends.orders):
             if (view := _settled(again, query, added, output)) is not None:
@@ -144,6 +155,34 @@ def _moves_rightly(tree: Relation | None) -> bool:
     nodes = list(walk(tree)) if tree is not None else []
     moving = [node.right for node in nodes if isinstance(node, Existence) and is_moving(node)]
     return sum(isinstance(node, Scan) and node.source == CLOCK for node in nodes) == len(moving)
+
+
+def _chosen(
+    compile_text: Callable[..., CompiledView],
+    query: str,
+    refusals: tuple[Refusal, ...],
+    views: Callable[[], Iterable[str]],
+    output: tuple[Column, ...],
+    settle: int,
+) -> CompiledView | None:
+    """Return a query compiled with its aggregates leaving no choice.
+
+    None where it is not maintained so either.
+    """
+    added = settled_choices(query, refusals, views())
+    if not added:
+        return None
+    try:
+        view = compile_text(refined(query, added), refine=True, settle=settle - 1)
+    except HeadraceError:
+        return None
+    collated = by_equality(added) and any("collate" in each.lower() for each in view.types.values())
+    both = composed(added, view.refinements)
+    # an order that stands within what was put in would be put elsewhere
+    apart = refined(query, both) == refined(view.query, view.refinements)
+    if view.refusals or view.output != output or collated or not apart:
+        return None
+    return replace(view, query=query, refinements=both)
 
 
 def compile_tree(

@@ -86,8 +86,19 @@ def _projected(project: Project) -> Iterator[Dependency]:
     for name, scalar in project.items:
         if as_column(scalar) is None and scalar.deterministic and scalar.columns <= shown.keys():
             yield frozenset(shown[n] for n in scalar.columns), frozenset({name})
+    yield from struct_fields(project)
+
+
+def struct_fields(relation: Relation) -> Iterator[Dependency]:
+    """Yield what structs of columns tell: these columns, as exactly as they compare."""
+    if not isinstance(relation, Project):
+        return
+    names: dict[str, list[str]] = {}
+    for name, scalar in relation.items:
+        if (source := as_column(scalar)) is not None:
+            names.setdefault(source, []).append(name)
+    for name, scalar in relation.items:
         if _is_struct(scalar):
-            # a struct of columns tells what each of them is
             yield frozenset({name}), frozenset(each for n in scalar.columns for each in names.get(n, ()))
 
 

@@ -167,6 +167,15 @@ def _sources(query: str, resolve: Resolve, schema: Schema, views: tuple[TableNam
             yield from _sources(found.sql, found.resolve, schema, (*views, name))
 
 
+def view_texts(query: str, resolve: Resolve, schema: Schema) -> Iterator[str]:
+    """Yield the texts of the views that a query reads, and of those which they read."""
+    for reference in references(query):
+        found = schema(resolve(reference.parts))
+        if isinstance(found, ViewText):
+            yield found.sql
+            yield from view_texts(found.sql, found.resolve, schema)
+
+
 def circular_view(name: TableName) -> UserError:
     """Return the error about a view that reads itself."""
     return UserError("CYCLE", f"View {name} reads itself.", hint="Create the view again without the circle.")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from headrace.algebra.properties.dependencies import Names, closure, dependencies
+from headrace.algebra.properties.dependencies import Names, closure, dependencies, struct_fields
 from headrace.algebra.properties.order import equal_means_same
 from headrace.algebra.relations import Aggregate, AggregateCall, Relation
 from headrace.algebra.scalar import Scalar, as_column
@@ -71,6 +71,8 @@ def _suffices(type_: str) -> bool:
 def _settled(node: Aggregate, call: AggregateCall, types: dict[str, str], keys: FindKeys) -> bool:
     """Return whether rows of a group that tie for the call agree in its result."""
     pins = frozenset(node.keys).union(*(_pinned(each) for each in _told_apart(call)))
+    # structs are equal where their fields are: of these, those that are no floats are the same then
+    pins = pins.union(*(fields for struct, fields in struct_fields(node.input) if struct <= pins))
     if any(key <= pins for key in keys(node.input)):
         return True
     exact = frozenset(name for name, type_ in types.items() if equal_means_same(type_))

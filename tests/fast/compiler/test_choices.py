@@ -1,0 +1,90 @@
+"""Aggregates that choose among rows are settled in the user's own text where that leaves no choice; else refused."""
+
+from __future__ import annotations
+
+import pytest
+from fast.compiler.test_tie_breaks import compiled
+
+from headrace.sql.refinements import refined
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        (
+            "SELECT k, max_by(v, ts) AS m FROM t GROUP BY k",
+            "SELECT k, max_by(v, struct(ts, v)) FILTER (WHERE (ts) IS NOT NULL) AS m FROM t GROUP BY k",
+        ),
+        # floats that are compared by, beside what FILTER leaves; a call that is written twice
+        (
+            "SELECT k, min_by(v, x) FILTER (WHERE id > 1 OR v > 1) AS m, Min_By( v , x) AS n FROM t GROUP BY k"
+            " HAVING min_by(v, x) > 2",
+            "SELECT k, min_by(v, struct(x, v)) FILTER (WHERE (id > 1 OR v > 1) AND (x) IS NOT NULL) AS m,"
+            " Min_By(v, struct(x, v)) FILTER (WHERE (x) IS NOT NULL) AS n FROM t GROUP BY k"
+            " HAVING min_by(v, struct(x, v)) FILTER (WHERE (x) IS NOT NULL) > 2",
+        ),
+        (
+            "SELECT k, first(v) AS f, any_value(x) AS a, last(id) AS l FROM t GROUP BY k",
+            "SELECT k, min(v) AS f, min(x) AS a, max(id) AS l FROM t GROUP BY k",
+        ),
+        (
+            "SELECT concat_ws(',', collect_set(k)) AS s, collect_list(v) FILTER (WHERE v > 1) AS c FROM t GROUP BY id",
+            "SELECT concat_ws(',', sort_array(collect_set(k))) AS s,"
+            " sort_array(collect_list(v) FILTER (WHERE v > 1)) AS c FROM t GROUP BY id",
+        ),
+        (
+            "SELECT listagg(DISTINCT k, '-') AS a, listagg(k, '-') WITHIN GROUP (ORDER BY v DESC) AS b"
+            " FROM t GROUP BY id",
+            "SELECT listagg(DISTINCT k, '-') WITHIN GROUP (ORDER BY k) AS a,"
+            " listagg(k, '-') WITHIN GROUP (ORDER BY v DESC, k) AS b FROM t GROUP BY id",
+        ),
+        # one kind after the other, orders among them
+        (
+            "SELECT k, collect_list(v) AS c, first(v) AS f FROM t GROUP BY k ORDER BY f LIMIT 2",
+            "SELECT k, sort_array(collect_list(v)) AS c, min(v) AS f FROM t GROUP BY k ORDER BY f, 1 LIMIT 2",
+        ),
+        # of the rows of a sorted subquery, too, which say nothing about ties
+        (
+            "SELECT k, max_by(v, ts) AS m FROM (SELECT * FROM t ORDER BY id) GROUP BY k",
+            "SELECT k, max_by(v, struct(ts, v)) FILTER (WHERE (ts) IS NOT NULL) AS m"
+            " FROM (SELECT * FROM t ORDER BY id) GROUP BY k",
+        ),
+    ],
+)
+def test_settled(query: str, expected: str) -> None:
+    view = compiled(query)
+    assert refined(query, view.refinements) == expected
+    assert view.tree is not None
+    assert view.query == query
+    assert compiled(query, refine=False).refusals
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        # whoever sorts a subquery means its order
+        "SELECT k, first(v) AS f FROM (SELECT * FROM t ORDER BY ts) GROUP BY k",
+        "WITH s AS (SELECT * FROM t SORT BY ts) SELECT collect_list(v) AS c FROM s",
+        "SELECT first(k) AS f FROM w",
+        # Spark, too, names such a column by its text
+        "SELECT k, first(v) FROM t GROUP BY k",
+        # zeros of floats are equal, and not the same
+        "SELECT k, max_by(x, ts) AS m FROM t GROUP BY k",
+        # other refusals stay, and then the text as well
+        "SELECT k, first(v) AS f, approx_percentile(v, 0.5) AS p FROM t GROUP BY k",
+        "SELECT k, first(v) AS f, rand() AS r FROM t GROUP BY k",
+        "SELECT k, (SELECT first(v) FROM t u WHERE u.id = t.id) AS f FROM t",
+    ],
+)
+def test_not_settled(query: str) -> None:
+    view = compiled(query)
+    assert view.refusals
+    assert not view.refinements
+    assert view.refusals == compiled(query, refine=False).refusals
+
+
+def test_keys_of_sources_leave_nothing_to_settle() -> None:
+    query = "SELECT k, max_by(v, id) AS m FROM t GROUP BY k"
+    assert compiled(query, keys=True).refinements == ()
+    assert compiled(query, keys=True).rests_on_keys
+    assert str(compiled(query).refinements[0]) == "max_by(): ties are ordered by v"

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from kit.tutorial import COMMAND, Typist
+from kit.tutorial import COMMAND, TUTORIALS, Typist
 
 ROOT = Path(__file__).parents[2]
 
@@ -31,7 +31,7 @@ def typist(tmp_path: Path) -> Typist:
     return Typist(folder, kept | {"PATH": path, "PYTHONPATH": str(ROOT / "src"), "NO_COLOR": "1"})
 
 
-@pytest.mark.parametrize("page", ["docs/getting-started.md"])
+@pytest.mark.parametrize("page", TUTORIALS)
 def test_a_tutorial_can_be_followed_as_it_is_written(typist: Typist, page: str) -> None:
     try:
         assert typist.follow(ROOT / page) > 5

@@ -22,7 +22,7 @@ BLOCK = re.compile(
     r"(?:^<!-- (?P<note>[^>]*) -->\n\n?)?^```(?P<language>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
 )
 RUN = ("sh", "python", "sql")
-TUTORIALS = ("README.md", "docs/getting-started.md")
+TUTORIALS = ("README.md", "docs/getting-started.md", "docs/from-spark-sql.md")
 """The pages whose blocks are followed, each from an empty folder."""
 
 COMMAND = "from headrace.cli.start import main; main()"

@@ -180,6 +180,32 @@ def _whether_rows(dispute: Dispute) -> bool:
     return _drop(dispute.spark, "aggregates", lambda fact: bool(fact[0])) or limits
 
 
+def _group_left(dispute: Dispute) -> bool:
+    """Subqueries with HAVING of which EXISTS asks whether a group is left, not what is selected of it."""
+    if not dispute.asks("Exists", "ListQuery", outer=True) or not _writes(dispute, "HAVING"):
+        return False
+    found = _match(dispute, "aggregates", lambda theirs, own: theirs[0] <= own[0] and own[1] < theirs[1])
+    # a group of all rows is there without any, so that one that HAVING does not ask about is no condition
+    always = [fact for fact in dispute.spark.get("aggregates", ()) if not fact[0]]
+    made = union(lineage for _, calls in always for _, _, *lineages in calls for lineage in lineages)
+    if always and _drop(dispute.spark, "aggregates", always.__contains__):
+        _drop(dispute.spark, "existence", lambda fact: fact[0] == "SEMI")
+        _drop(dispute.spark, "conditions", lambda fact: fact <= made)
+        found = True
+    return found
+
+
+def _spans(dispute: Dispute) -> bool:
+    """Windows of time that overlap."""
+    made = [fact for fact in dispute.ours.get("generators", ()) if fact[0] == "window"]
+    times = union(lineage for _, *lineages in made for lineage in lineages)
+    return (
+        bool(made)
+        and _drop(dispute.spark, "conditions", lambda fact: fact <= times)
+        and _drop(dispute.ours, "generators", made.__contains__)
+    )
+
+
 def _unread(dispute: Dispute) -> bool:
     """Calls that no column reads."""
     windows = not dispute.asks() and _drop(dispute.spark, "windows", lambda fact: True)
@@ -256,8 +282,14 @@ DIFFERENCES = (
     Difference("without effect", "LIMIT leaves one row at most as it is; LIMIT 0 leaves none.", _without_effect),
     Difference("LATERAL without FROM", "Its one row is columns of the row before it, and no join.", _without_from),
     Difference(
+        "whether a group is left",
+        "EXISTS is decided by HAVING alone; a group of all rows is always there.",
+        _group_left,
+    ),
+    Difference(
         "whether there are rows", "EXISTS is not decided by GROUP BY and LIMIT, which are left out.", _whether_rows
     ),
+    Difference("spans", "window() is a generator; Spark copies the rows (Expand) and filters them by time.", _spans),
     Difference(
         "marks", "A condition inside an expression is a column of a union of rows with and without a partner.", _marks
     ),
@@ -319,6 +351,13 @@ class LeftToSpark:
     holds: Callable[[SparkRefusal, str, list[str]], bool]
 
 
+Holds = Callable[[SparkRefusal, str, list[str]], bool]
+
+
+def _any_of(*each: Holds) -> Holds:
+    return lambda refusal, query, columns: any(holds(refusal, query, columns) for holds in each)
+
+
 def _condition(*prefixes: str) -> Callable[[SparkRefusal, str, list[str]], bool]:
     return lambda refusal, query, columns: refusal.condition.startswith(prefixes)
 
@@ -336,22 +375,30 @@ def _unread_clause(refusal: SparkRefusal, query: str, columns: list[str]) -> boo
     return refusal.condition.startswith("UNRESOLVED_COLUMN") and found is not None
 
 
+def _no_time(refusal: SparkRefusal, query: str, columns: list[str]) -> bool:
+    """Return whether there is no column `window`, since what was to be divided is no time."""
+    return refusal.condition.startswith("UNRESOLVED_COLUMN") and refusal.name.startswith("`window`.")
+
+
 TYPES = LeftToSpark(
     "types",
     "Scalars stay the user's text: types, fields of structs and what functions want are Spark's to know.",
-    _condition(
-        "AMBIGUOUS_REFERENCE_TO_FIELDS",
-        "CAST_INVALID_INPUT",
-        "DATATYPE_MISMATCH",
-        "FIELD_NOT_FOUND",
-        "INCOMPATIBLE_COLUMN_TYPE",
-        "INVALID_EXTRACT",
-        "INVALID_WITHIN_GROUP_EXPRESSION",
-        "PIVOT_VALUE_DATA_TYPE_MISMATCH",
-        "Py4JJavaError",
-        "UNSUPPORTED_DATATYPE",
-        "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY",
-        "_LEGACY_ERROR_TEMP_1036",
+    _any_of(
+        _no_time,
+        _condition(
+            "AMBIGUOUS_REFERENCE_TO_FIELDS",
+            "CAST_INVALID_INPUT",
+            "DATATYPE_MISMATCH",
+            "FIELD_NOT_FOUND",
+            "INCOMPATIBLE_COLUMN_TYPE",
+            "INVALID_EXTRACT",
+            "INVALID_WITHIN_GROUP_EXPRESSION",
+            "PIVOT_VALUE_DATA_TYPE_MISMATCH",
+            "Py4JJavaError",
+            "UNSUPPORTED_DATATYPE",
+            "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY",
+            "_LEGACY_ERROR_TEMP_1036",
+        ),
     ),
 )
 

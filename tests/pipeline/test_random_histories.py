@@ -44,6 +44,8 @@ def test_every_history_verifies(shared: Headrace, case: Case) -> None:
     except Unsupported as refusal:
         if any(words in refusal.message for words in RIGHTLY):
             reject()  # not maintained, and rightly so
+        if "collect_" in case.query and "LATERAL is not" in refusal.message:
+            reject()  # over no rows an array is empty, not NULL
         raise
     except Exception:
         note(case.script())

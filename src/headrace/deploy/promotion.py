@@ -328,6 +328,7 @@ class Promotion:
         """
         defaults = self.creator.refresher.defaults
         with reading_deployments(self.catalog) as state:
+            refuse_changed(chosen, state.greens)  # else one that was dropped just now has no definition here
             try:
                 return followers_in(state, chosen, defaults, stopping=stopping, changed=changed, whole=whole)
             except HeadraceError:

@@ -289,8 +289,6 @@ class Scheduler:
         """Return a value that differs when something moved.
 
         None where a source is in another catalog, of which only Spark could tell.
-
-        That is so where a source is in another catalog.
         """
         if any(base.catalog != LAKE for base in state.bases):
             return None

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from fast.compiler.test_tie_breaks import compiled
-
-from headrace.sql.refinements import refined
+from kit.refined_views import check_left_alone, check_refined, compiled
 
 
 @pytest.mark.parametrize(
@@ -52,11 +50,7 @@ from headrace.sql.refinements import refined
     ],
 )
 def test_settled(query: str, expected: str) -> None:
-    view = compiled(query)
-    assert refined(query, view.refinements) == expected
-    assert view.tree is not None
-    assert view.query == query
-    assert compiled(query, refine=False).refusals
+    check_refined(query, expected)
 
 
 @pytest.mark.parametrize(
@@ -77,10 +71,7 @@ def test_settled(query: str, expected: str) -> None:
     ],
 )
 def test_not_settled(query: str) -> None:
-    view = compiled(query)
-    assert view.refusals
-    assert not view.refinements
-    assert view.refusals == compiled(query, refine=False).refusals
+    check_left_alone(query)
 
 
 def test_keys_of_sources_leave_nothing_to_settle() -> None:

@@ -1,6 +1,6 @@
 """Measures what BENCHMARKS.md reports: `python -m bench [suite …]` (see `--help`).
 
-All suites but `matrix` and `citus` run when none is named.
+All suites but `growth`, `matrix` and `citus` run when none is named.
 
 Every figure is a ratio or a time taken side by side in one run on one machine; each case prints as it is measured, and
 everything is written to bench/results/ as JSON.
@@ -25,6 +25,7 @@ from bench import (
     fixed,
     groups,
     groups_on_spark,
+    growth,
     idle,
     matrix,
     medallion,
@@ -37,12 +38,15 @@ from bench import (
     shards,
     sinks,
     tpch,
+    young,
 )
 from bench.measure import Figure, machine
 
 SUITES: dict[str, Callable[[argparse.Namespace], list[Figure]]] = {
     "tpch": tpch.run,
     "queries": queries.run,
+    "young": young.run,
+    "growth": growth.run,
     "matrix": matrix.run,
     "fixed": fixed.run,
     "idle": idle.run,
@@ -65,14 +69,17 @@ SUITES: dict[str, Callable[[argparse.Namespace], list[Figure]]] = {
 }
 
 
-WHEN_NAMED = frozenset({"matrix", "citus"})
+RESULTS = Path(__file__).with_name("results")
+WHEN_NAMED = frozenset({"growth", "matrix", "citus"})
 """Suites that take too long, or need what no registry has, and do not run when none is named."""
 
 
 def main() -> int:
     """Run the chosen suites."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("suites", nargs="*", choices=[[], *SUITES], help="which; all but matrix and citus by default")
+    parser.add_argument(
+        "suites", nargs="*", choices=[[], *SUITES], help="which; by default all but growth, matrix, citus"
+    )
     parser.add_argument("--scale", type=float, default=1.0, help="TPC-H scale factor (1)")
     parser.add_argument("--rounds", type=int, default=5, help="repetitions of each case; the median is reported (5)")
     parser.add_argument("--warm-up", type=int, default=8, help="turns of a TPC-H case before it is measured (8)")
@@ -83,19 +90,29 @@ def main() -> int:
         "--rows", type=int, nargs="+", default=[1_000_000, 10_000_000], help="sizes of the matrix (1000000 10000000)"
     )
     parser.add_argument(
-        "--mode", choices=["DIFFERENTIAL", "AUTO"], default="DIFFERENTIAL", help="what FULL is set beside by queries"
+        "--shares", type=float, nargs="+", default=[0.001, 0.01], help="how much changes for queries (0.001 0.01)"
     )
+    parser.add_argument(
+        "--scales", type=float, nargs="+", default=[1, 3, 10], help="TPC-H scale factors of growth (1 3 10)"
+    )
+    parser.add_argument("--lines", type=int, default=6000, help="line items that change in growth (6000)")
+    parser.add_argument(
+        "--mode",
+        choices=["DIFFERENTIAL", "AUTO"],
+        default="AUTO",
+        help="refresh mode of TPC-H's 22 queries (AUTO)",
+    )
+    parser.add_argument("--results", type=Path, default=RESULTS, help="folder for what was measured (bench/results)")
     parser.add_argument("--master", default="local[*]", help="Spark master (local[*])")
     options = parser.parse_args()
+    options.results.mkdir(parents=True, exist_ok=True)
     figures: list[Figure] = []
     for name in options.suites or (name for name in SUITES if name not in WHEN_NAMED):
         print(f"\n== {name}", flush=True)
         found = SUITES[name](options)
         figures += found
-    results = Path(__file__).with_name("results")
-    results.mkdir(exist_ok=True)
     record = {"machine": machine(), "python": platform.python_version(), "figures": [f.as_dict() for f in figures]}
-    (results / "latest.json").write_text(json.dumps(record, indent=2) + "\n")
+    (options.results / "latest.json").write_text(json.dumps(record, indent=2) + "\n")
     missed = [f for f in figures if f.met is False]
     for figure in missed:
         print(f"missed: {figure}", flush=True)

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 
 from bench.measure import Figure, listed, median, project, show
-from bench.queries import load
 from bench.tpch import change
+from bench.tpch22 import load
 from headrace.api.facade import Headrace
 
 SHARE = 0.001

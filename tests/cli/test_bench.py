@@ -1,0 +1,27 @@
+"""Suites of the bench over TPC-H's 22 queries, with a few rows: they run, and what they measure is equal and kept."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from kit.long_tests import LONG
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_suites_run_over_few_rows(tmp_path: Path) -> None:
+    suites = ["queries", "growth", *(["young"] if LONG else [])]  # which starts five processes
+    few = "--cases 1 --rounds 1 --warm-up 1 --scale 0.01 --scales 0.01 0.02 --shares 0.001 --lines 60"
+    command = [sys.executable, "-m", "bench", *suites, *few.split(), "--results", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    figures = json.loads((tmp_path / "latest.json").read_text())["figures"]
+    assert {figure["suite"] for figure in figures} == set(suites)
+    assert all(figure["value"] > 0 for figure in figures)
+    of_one = {figure["case"].rsplit(": ")[-1] for figure in figures if figure["case"].startswith("q01, 0.1% changed: ")}
+    assert of_one == {"FULL / AUTO", "plain Spark / AUTO"}
+    assert [point["scale"] for point in json.loads((tmp_path / "growth.json").read_text())] == [0.01, 0.02]
+    assert (tmp_path / "growth.svg").read_text().startswith("<svg")

@@ -12,6 +12,11 @@ from cli.conftest import Run
         ("SELECT nothing FROM {ns}.orders", "COLUMN_NOT_FOUND", "nothing"),
         ("SELECT id FROM {ns}.nowhere", "TABLE_NOT_FOUND", "nowhere"),
         ("SELECT id, id FROM {ns}.orders", "DUPLICATE_COLUMN", "id"),
+        ("SELECT window(now(), '5 moons') AS w, id FROM {ns}.orders", "VALUE_ERROR", "an interval such as '5 minutes'"),
+        ("SELECT window(now(), '1 day', '2 days') AS w FROM {ns}.orders", "TYPE_MISMATCH", "so that this holds"),
+        ("SELECT window(region, '1 day') AS w FROM {ns}.orders", "VALUE_ERROR", "cannot be cast"),
+        ("SELECT id FROM {ns}.orders WHERE amount > now() - INTERVAL 1 DAY", "TYPE_MISMATCH", "amount"),
+        ("SELECT id FROM {ns}.orders WHERE now() > INTERVAL 1 MOON", "SYNTAX_ERROR", "MOON"),
         ("SELECT id\nFROM {ns}.orders\nWHERE id = )", "SYNTAX_ERROR", "3 | WHERE id = )\n               ^"),
     ],
 )

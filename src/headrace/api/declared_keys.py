@@ -6,6 +6,7 @@ import datetime as dt
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from headrace.api.safeguards.missing_tables import missing_table
 from headrace.catalog import Catalog
 from headrace.definitions.details import from_json
 from headrace.errors import UserError
@@ -15,6 +16,7 @@ from headrace.refresh.cut.cut import Cut
 from headrace.refresh.definition.source_keys import SourceKeys, values_in_several_rows
 from headrace.results.refresh_results import Record
 from headrace.sources.lakehouse.changes_sql import rows_sql
+from headrace.suggestions import did_you_mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +63,15 @@ def declare(
     if not columns:
         raise UserError("INVALID_OPTION", "A key has one column or more.")
     if source not in heads.versions([source]):
-        raise UserError("TABLE_NOT_FOUND", f"There is no table {source} that could have a key.")
+        raise missing_table(catalog, source, "could have a key")
     head = heads.of([source], frozenset())[source]
     there = {c.name.lower(): c.name for c in head.meta.columns}
     if missing := [c for c in columns if c.lower() not in there]:
-        raise UserError("COLUMN_NOT_FOUND", f"{source} has no column {missing[0]}.")
+        raise UserError(
+            "COLUMN_NOT_FOUND",
+            f"{source} has no column {missing[0]}.",
+            hint=f"{did_you_mean(missing[0], there.values())}It has {', '.join(there.values())}.",
+        )
     key = tuple(sorted({there[c.lower()] for c in columns}))
     if check:
         rows = rows_sql(source, head.meta, head.version.snapshot_id)

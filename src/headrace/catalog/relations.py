@@ -129,8 +129,13 @@ def stream_id(connection: Connection, name: TableName) -> int:
         .with_for_update(of=t.stream_table)
     ).scalar_one_or_none()
     if found is None:
-        raise not_found(name)
+        raise not_found(name, _stream_names(connection))
     return int(found)
+
+
+def _stream_names(connection: Connection) -> list[TableName]:
+    rows = sa.select(t.relation.c.name).join(t.stream_table, t.relation.c.id == t.stream_table.c.relation_id)
+    return [parse_name(name) for name in connection.execute(rows).scalars()]
 
 
 def not_found(name: TableName, known: Iterable[TableName] = ()) -> UserError:

@@ -101,7 +101,7 @@ def _as_global(error: click.ClickException) -> click.ClickException:
         return error
     from difflib import get_close_matches
 
-    meant = get_close_matches(error.option_name, GLOBAL_OPTIONS)
+    meant = get_close_matches(error.option_name, GLOBAL_OPTIONS, cutoff=0.75)
     return click.NoSuchOption(error.option_name, possibilities=meant, ctx=error.ctx)
 
 

@@ -74,9 +74,7 @@ class Deliverer:
         Returns:
             What was written; None where the stream table was never loaded, or others of its group are held.
         """
-        table = self._catalog.find_stream_table(stream)
-        if table is None:
-            raise not_found(stream)
+        table = self._catalog.stream_table(stream)
         refuse_green(self._catalog, stream)
         of = sink_kind_of(kind)
         options = of.options(request)

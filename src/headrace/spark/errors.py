@@ -75,6 +75,10 @@ CONDITIONS: tuple[tuple[str, _Kind], ...] = (
     ),
     ("COLUMN_ALREADY_EXISTS", _Kind("COLUMN_EXISTS", UserError, "Give one of them an alias.")),
     ("DATATYPE_MISMATCH.VALUE_OUT_OF_RANGE", _Kind("TYPE_MISMATCH", UserError, "Give it a value within these bounds.")),
+    (
+        "DATATYPE_MISMATCH.PARAMETER_CONSTRAINT_VIOLATION",
+        _Kind("TYPE_MISMATCH", UserError, "Change one of the two values so that this holds."),
+    ),
     ("DATATYPE_MISMATCH", _TYPE),
     ("INCOMPATIBLE_DATA_FOR_TABLE", _TYPE),
     ("CANNOT_UP_CAST_DATATYPE", _TYPE),
@@ -92,6 +96,7 @@ CONDITIONS: tuple[tuple[str, _Kind], ...] = (
     ("INTERVAL_", _ARITHMETIC),
     ("CAST_INVALID_INPUT", _VALUE),
     ("CAST_OVERFLOW", _VALUE),
+    ("CANNOT_PARSE_INTERVAL", _Kind("VALUE_ERROR", UserError, "Write an interval such as '5 minutes' or '1 day'.")),
     ("CANNOT_PARSE_", _VALUE),
     ("CONVERSION_INVALID_INPUT", _VALUE),
     ("DATETIME_FIELD_OUT_OF_BOUNDS", _VALUE),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import ipaddress
 import secrets
 import time
 from collections import deque
@@ -59,7 +60,8 @@ def access_rules(
     """Return the rules for an address.
 
     Raises:
-        UserError: `PAGE_NOT_CLOSED`: others could reach the address, and nobody would ask them who they are.
+        UserError: `PAGE_NOT_CLOSED`: others could reach the address, and nobody would ask them who they are;
+            `ADDRESS_INVALID` for a proxy that is no address.
     """
     if header:
         if not proxies:
@@ -68,6 +70,8 @@ def access_rules(
                 "A header proves nothing while anybody may send it.",
                 hint="Name the proxy's address, too: --proxy-from 127.0.0.1.",
             )
+        for proxy in proxies:
+            _check_address(proxy)
         return AccessRules("proxy", header=header.lower(), proxies=proxies)
     if password:
         return AccessRules("password", password)
@@ -79,6 +83,17 @@ def access_rules(
             "asks (--proxy-header, --proxy-from). On a loopback address a token in the URL is enough.",
         )
     return AccessRules("token", secrets.token_urlsafe(24))
+
+
+def _check_address(proxy: str) -> None:
+    try:
+        ipaddress.ip_address(proxy)
+    except ValueError as error:
+        raise UserError(
+            "ADDRESS_INVALID",
+            f"--proxy-from is {proxy!r}, which is no address of a machine.",
+            hint="Write the address that the proxy connects from, such as 127.0.0.1; a name would match nothing.",
+        ) from error
 
 
 class Sessions:

@@ -89,6 +89,50 @@ BAD = [
     (["watermark", "drop", "none"], 1, "none"),
     (["deploy", "promote", "shop.revenue"], 1, "shop.revenue"),
     (["key", "declare", "shop.orders"], 2, "Missing argument"),
+    (["key", "declare", "shop.order", "k"], 1, "Did you mean shop.orders?"),
+    (["key", "declare", "shop.orders", "kk"], 1, "It has k."),
+    (["lineage"], 2, "TABLE[.COLUMN]"),
+    (["lineage", "shop.revenu"], 1, "Did you mean shop.revenue?"),
+    (["lineage", "shop.revenue.kk"], 1, "shop.revenue has no column kk"),
+    (["lineage", "shop.orders.k"], 1, "STREAM_TABLE_NOT_FOUND"),
+    (["lineage", "shop.revenue.k.more"], 1, "STREAM_TABLE_NOT_FOUND"),
+    (["lineage", "revenue"], 1, "has no namespace"),
+    (["serve", "--stop", "--status"], 2, "contradict"),
+    (["serve", "now"], 2, "unexpected extra argument"),
+    (["web", "--listen", "nowhere"], 1, "ADDRESS_INVALID"),
+    (["web", "--listen", "127.0.0.1:99999"], 1, "ADDRESS_INVALID"),
+    (["web", "--listen", "0.0.0.0:0"], 1, "PAGE_NOT_CLOSED"),
+    (["web", "--password-env", "HEADRACE_NO_SUCH_VARIABLE"], 2, "not set, or empty"),
+    (["web", "--proxy-header", "X-User"], 1, "PAGE_NOT_CLOSED"),
+    (["web", "--proxy-from", "127.0.0.1"], 2, "goes with --proxy-header"),
+    (["web", "--proxy-header", "X-User", "--proxy-from", "proxy.local"], 1, "no address of a machine"),
+    (["run", "--metrics", "nowhere"], 1, "ADDRESS_INVALID"),
+    (["run", "--once", "--metrics", "9464"], 2, "goes with a run that stays"),
+    (["run", "--max-concurrent", "99"], 2, "--max-concurrent"),
+    (["run", "--grace", "-1"], 2, "--grace"),
+    (["events", "--limit", "0"], 2, "--limit"),
+    (["explain", "shop.revenu"], 1, "Did you mean shop.revenue?"),
+    (["explain", "shop.revenue", "--analyze", "--passes"], 1, "INVALID_OPTION"),
+    (["deploy", "create", "shop.revenu", "SELECT 1"], 1, "STREAM_TABLE_NOT_FOUND"),
+    (["deploy", "rollback", "--all", "green"], 1, "DEPLOYMENT_NOT_FOUND"),
+    (["watermark", "create", "loads", "shop.orders", "shop.revenue", "--tolerance", "5 moons"], 1, "INVALID_OPTION"),
+    (["watermark", "advance", "shop.orders", "yesterday"], 1, "is no moment"),
+    (["gate", "close", "shop.order"], 1, "Did you mean shop.orders?"),
+    (["fuse", "shop.revenue", "accept"], 2, "apply"),
+    (["source", "add", "crm", "mysql://127.0.0.1:9/db", "-t", "public.a"], 1, "SOURCE_URL_INVALID"),
+    (["source", "add", "c r m", "postgresql://127.0.0.1:9/db", "-t", "public.a"], 1, "INVALID_NAME"),
+    (["sink", "add", "web", "shop.revenu", "postgresql://127.0.0.1:9/db", "public.t"], 1, "Did you mean shop.revenue?"),
+    (["sink", "add", "web", "shop.revenue", "mysql://127.0.0.1:9/db", "public.t"], 1, "SINK_URL_INVALID"),
+    (["completion", "tcsh"], 2, "bash"),
+    (["demo", "--scale", "large"], 2, "--scale"),
+    (["diamonds", "shop.revenue"], 2, "unexpected extra argument"),
+    (["doctor", "--repair"], 2, "No such option"),
+    (["drain", "now"], 2, "unexpected extra argument"),
+    (["functions", "shop"], 2, "unexpected extra argument"),
+    (["resume", "shop.revenu"], 1, "Did you mean shop.revenue?"),
+    (["init", "/proc/nothing"], 1, "FOLDER_NOT_WRITABLE"),
+    (["create", "shop.x", "SELECT window(k FROM shop.orders"], 1, "SYNTAX_ERROR"),
+    (["create", "shop.x", "SELECT k FROM shop.orders WHERE k > now() -"], 1, "SYNTAX_ERROR"),
 ]
 
 
@@ -109,6 +153,20 @@ def test_a_bad_input_is_told(project: StoredProject, args: list[str], status: in
         else:
             assert told in result.stderr
     assert dict(project.hr._catalog.pointers()) == before
+
+
+def test_the_table_has_every_command() -> None:
+    assert set(app.commands) - {args[0] for args, _, _ in BAD} == set()
+
+
+def test_an_option_is_not_mistaken_for_a_global_one_that_is_unlike_it(project: StoredProject) -> None:
+    assert "Did you mean" not in run(project, "history", "--since", "1d").stderr
+    assert "Did you mean '--json'?" in run(project, "history", "--jso").stderr
+
+
+def test_nothing_declared_is_said_with_the_section_to_write(project: StoredProject) -> None:
+    for kind in ("source", "sink"):
+        assert f"write a section [{kind}s.NAME]." in run(project, kind, "apply").stdout
 
 
 def test_a_master_that_does_not_answer_is_told_in_seconds(

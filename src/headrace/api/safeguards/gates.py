@@ -6,6 +6,7 @@ import datetime as dt
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from headrace.api.safeguards.missing_tables import missing_table
 from headrace.catalog import Catalog
 from headrace.errors import UserError
 from headrace.graph.dag import Dag
@@ -86,5 +87,5 @@ def close_gate(catalog: Catalog, sources: Sequence[TableName], heads: Cut) -> No
     """
     seen = heads.versions(sources)  # numbers what is there, so that the gate closes at it
     if missing := [source for source in sources if source not in seen]:
-        raise UserError("TABLE_NOT_FOUND", f"There is no table {missing[0]} that could be held back.")
+        raise missing_table(catalog, missing[0], "could be held back")
     catalog.close_gates(sources)

@@ -6,6 +6,7 @@ import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from headrace.api.safeguards.missing_tables import missing_table
 from headrace.catalog import Catalog, WatermarkGroup
 from headrace.errors import EnvironmentFault, UserError
 from headrace.graph.dag import Dag
@@ -72,7 +73,7 @@ def create_group(
         )
     there = heads.versions(sources)
     if missing := [s for s in sources if s not in there]:
-        raise UserError("TABLE_NOT_FOUND", f"There is no table {missing[0]} that could have a watermark.")
+        raise missing_table(catalog, missing[0], "could have a watermark")
     catalog.create_watermark_group(name.strip(), sources, allowed)
 
 

@@ -76,7 +76,7 @@ def listed(found: Sequence[SourceInfo]) -> Iterator[RenderableType]:
 def steps(done: Sequence[SourceStep]) -> Iterator[RenderableType]:
     """Render the steps that make sources as declared."""
     if not done:
-        yield "headrace.toml declares no sources: write a section [sources.NAME]."
+        yield "headrace.toml declares no sources: write a section \\[sources.NAME]."
         return
     table = fmt.grid("Source", "Action", "Tables")
     for step in done:

@@ -83,6 +83,8 @@ def web(
 
     if password_env is not None and not os.environ.get(password_env):
         raise click.UsageError(f"--password-env names {password_env}, which is not set, or empty.")
+    if proxy_from and not proxy_header:
+        raise click.UsageError("--proxy-from goes with --proxy-header, which names the header that the proxy sends.")
     settings, address = config.load(asked.root()), parse_address(listen, "--listen")
     password = os.environ[password_env] if password_env else None
     rules = access_rules(address, password=password, header=proxy_header, proxies=proxy_from)

@@ -32,7 +32,7 @@ CODES = (
     ErrorCode(
         "ADDRESS_INVALID",
         message="An address to listen at cannot be read.",
-        cause="It is no `HOST:PORT`, or the port is above 65535.",
+        cause="It is no `HOST:PORT`, or the port is above 65535; or `--proxy-from` is no address of a machine.",
         remedy="Write `127.0.0.1:9464`, `[::1]:9464`, or a port alone.",
         retry="no",
     ),

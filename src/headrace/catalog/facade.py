@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Self
 
 from headrace.catalog.coordination import leases as _leases
+from headrace.catalog.coordination.lease_time import LeaseTime
 from headrace.catalog.coordination.scheduler_catalog import SchedulerCatalog
 from headrace.catalog.database import BUSY_TIMEOUT, Database, parse_url
 from headrace.catalog.definitions import definition_writer as _writer
@@ -59,6 +60,7 @@ class Catalog(Answers, SchedulerCatalog, SafeguardCatalog, KeyCatalog, Deploymen
         super().__init__(database)
         self._database = database
         self._clock = clock
+        self._lease_time = LeaseTime(clock)
 
     @classmethod
     def open(
@@ -271,7 +273,7 @@ class Catalog(Answers, SchedulerCatalog, SafeguardCatalog, KeyCatalog, Deploymen
             EnvironmentFault: `LEASE_HELD` (retryable), naming resource and holder.
         """
         with self._database.write(passing=True) as connection:
-            return _leases.acquire(connection, resources, owner, ttl, self._clock.now(), is_dead)
+            return _leases.acquire(connection, resources, owner, ttl, self._lease_time.now(connection), is_dead)
 
     def heartbeat(self, leases: Sequence[Lease], ttl: dt.timedelta) -> tuple[Lease, ...]:
         """Prolong leases by `ttl` from now; returns them as they are then.
@@ -280,12 +282,12 @@ class Catalog(Answers, SchedulerCatalog, SafeguardCatalog, KeyCatalog, Deploymen
             EnvironmentFault: `LEASE_LOST` when another owner took one over; then none is prolonged.
         """
         with self._database.write(passing=True) as connection:
-            return _leases.heartbeat(connection, leases, ttl, self._clock.now())
+            return _leases.heartbeat(connection, leases, ttl, self._lease_time.now(connection))
 
     def release(self, leases: Sequence[Lease]) -> None:
         """Give leases back; those taken over by others are left alone."""
         with self._database.write(passing=True) as connection:
-            _leases.release(connection, leases, self._clock.now())
+            _leases.release(connection, leases, self._lease_time.now(connection))
 
     # ---- publishing and recovery
 
@@ -339,7 +341,7 @@ class Catalog(Answers, SchedulerCatalog, SafeguardCatalog, KeyCatalog, Deploymen
             if not _pointers.dirty(connection, names) and not (names is None and _namespaces.empty(connection)):
                 return ()
         with self._database.write() as connection:
-            return _staging.reset_staging(connection, names, held, self._clock.now())
+            return _staging.reset_staging(connection, names, held, self._lease_time.now(connection))
 
     def restore_pointers(self, writes: Sequence[ForeignWrite], *, held: Sequence[Lease]) -> None:
         """Point stored tables at what was published last, whatever somebody else made of them.

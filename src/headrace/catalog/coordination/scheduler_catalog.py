@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from headrace.catalog import schema as t
 from headrace.catalog.coordination import scheduler_rows
+from headrace.catalog.coordination.lease_time import LeaseTime
 from headrace.catalog.coordination.notify import listening, wake
 from headrace.catalog.database import Database
 from headrace.catalog.publishing import epochs
@@ -27,6 +28,7 @@ class SchedulerCatalog:
 
     _database: Database
     _clock: Clock
+    _lease_time: LeaseTime
 
     def pulse(self) -> Pulse:
         """Return whether anything happened, for the price of one small query."""
@@ -130,7 +132,7 @@ class SchedulerCatalog:
     def schedulers(self) -> tuple[SchedulerRecord, ...]:
         """Return schedulers that run, by what they said last; the first to come first."""
         with self._database.read() as connection:
-            now = self._clock.now()
+            now = self._lease_time.now(connection)
             return tuple(s for s in scheduler_rows.schedulers(connection) if s.expires_at > now)
 
     def register_scheduler(
@@ -147,7 +149,7 @@ class SchedulerCatalog:
             UserError: `SCHEDULER_RUNNING`, naming the first.
         """
         with self._database.write() as connection:
-            now = self._clock.now()
+            now = self._lease_time.now(connection)
             known = scheduler_rows.schedulers(connection, locked=True)
             scheduler_rows.unregister(connection, [s.owner for s in known if is_dead is not None and is_dead(s.owner)])
             live = [s for s in scheduler_rows.schedulers(connection) if s.expires_at > now]
@@ -176,7 +178,7 @@ class SchedulerCatalog:
             All that run, as they were; it is missing if it was taken for dead.
         """
         with self._database.write() as connection:
-            now = self._clock.now()
+            now = self._lease_time.now(connection)
             known = scheduler_rows.schedulers(connection, locked=True)
             own = next((s for s in known if s.owner == owner), None)
             alive = tuple(s for s in known if s is own or s.expires_at > now)
@@ -196,7 +198,7 @@ class SchedulerCatalog:
     def drain(self) -> tuple[SchedulerRecord, ...]:
         """Ask all schedulers to finish what runs and to start nothing; returns those that run."""
         with self._database.write() as connection:
-            now = self._clock.now()
+            now = self._lease_time.now(connection)
             scheduler_rows.schedulers(connection, locked=True)  # in the order in which all others lock them
             scheduler_rows.drain(connection)
             wake(connection)

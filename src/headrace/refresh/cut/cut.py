@@ -183,7 +183,8 @@ class Cut:
         """
         if CLOCK not in names or CLOCK in self._seen:
             return
-        last = self._catalog.newest_versions().get(CLOCK)
+        with self._catalog.reading() as reader:
+            last = reader.newest_version(CLOCK)
         now, known = moment_of(self._catalog.now()), last.snapshot_id if last is not None else None
         if last is not None and known is not None and -ASTRAY < (now - known) / 1_000_000 < self._tick:
             self._seen[CLOCK] = Head(last, clock_meta(known))

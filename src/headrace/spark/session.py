@@ -23,6 +23,7 @@ from headrace.spark.errors import translated
 from headrace.spark.interrupts import settle_sigint
 from headrace.spark.jars import ensure
 from headrace.spark.java import find_java
+from headrace.spark.starting.java_compiler import compiler_options
 from headrace.spark.starting.jvm_stderr import launch_jvm
 from headrace.spark.starting.reachable import refuse_unreachable
 from headrace.spark.starting.task_slots import available_cores, with_spare_slots
@@ -132,7 +133,7 @@ def _local_options(settings: Settings, jars: tuple[Path, ...]) -> dict[str, str]
         # The class path is read by the JVM itself; spark.jars would copy 60 MB for an executor that is this process.
         "spark.driver.extraClassPath": os.pathsep.join(map(str, jars)),
         # Not extraJavaOptions: those are the user's, and come on top.
-        "spark.driver.defaultJavaOptions": " ".join(("-XX:+UseParallelGC", *_PATIENT, log, *java_options(settings))),
+        "spark.driver.defaultJavaOptions": " ".join(("-XX:+UseParallelGC", *compiler_options(), log, *java_options(settings))),
         "spark.driver.memory": "2g",
         # Hadoop's own runs `chmod` as a process, four times a file, and a commit writes five files: 50 of 150 ms.
         "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
@@ -147,15 +148,6 @@ def _local_options(settings: Settings, jars: tuple[Path, ...]) -> dict[str, str]
 
 def _cluster_options(jars: tuple[Path, ...]) -> dict[str, str]:
     return {"spark.jars": ",".join(map(str, jars))}
-
-
-_PATIENT = (
-    "-XX:Tier4InvocationThreshold=20000",
-    "-XX:Tier4MinInvocationThreshold=5000",
-    "-XX:Tier4CompileThreshold=60000",
-)
-"""Four times as many calls before Java optimises a method. Of small refreshes a third of the processor time went there,
-for hundreds of them, into code of Spark's that plans; loops over rows have a threshold of their own, which stays."""
 
 
 def _log_configuration() -> Path:

@@ -10,6 +10,8 @@ from headrace.spark.starting.jvm_stderr import launch_jvm, telling_by
 
 SAYS = """#!/bin/sh
 echo "WARNING: Using incubator modules: jdk.incubator.vector" >&2
+echo "1 compiler directives added"
+echo "said on the other output"
 echo "Error: Could not create the Java Virtual Machine." >&2
 exit 1
 """
@@ -28,9 +30,12 @@ def java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_matters_is_passed_on_and_what_is_useless_is_not(capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(PySparkRuntimeError):
         launch_jvm({"spark.app.name": "headrace"})
-    said = capfd.readouterr().err
+    output, said = capfd.readouterr()
     assert "Error: Could not create the Java Virtual Machine.\n" in said
     assert "incubator" not in said
+    assert "directives" not in said
+    assert "said on the other output\n" in said
+    assert output == ""
 
 
 def test_a_display_shows_it_in_its_own_way(capfd: pytest.CaptureFixture[str]) -> None:

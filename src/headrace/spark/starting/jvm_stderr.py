@@ -1,6 +1,7 @@
-"""Starts the JVM, and hears what it says on its error output.
+"""Starts the JVM, and hears what it says.
 
-It would write on the terminal by itself, into the middle of a spinner, and begin with a warning that is of no use.
+It would write on the terminal by itself, into the middle of a spinner or of output that is piped, and begin with a
+warning that is of no use.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from contextlib import contextmanager, suppress
 
 STDERR = 2
 
-USELESS = re.compile(r"WARNING: Using incubator modules: jdk\.incubator\.vector")
-"""Lines that nobody can do anything about: Spark asks Java for that module."""
+USELESS = re.compile(r"WARNING: Using incubator modules: jdk\.incubator\.vector|\d+ compiler directives added")
+"""Lines that nobody can do anything about: Spark asks Java for that module, and this project has directives."""
 
 DRAIN_SECONDS = 1.0
 """How long a JVM that failed to start may still be talking."""
@@ -57,7 +58,7 @@ def launch_jvm(options: Mapping[str, str]) -> None:
     ears.start()
     launched = False
     try:
-        gateway = launch_gateway(conf, {"stderr": writing})  # type: ignore[no-untyped-call]
+        gateway = launch_gateway(conf, {"stdout": writing, "stderr": writing})  # type: ignore[no-untyped-call]
         launched = True
     finally:
         os.close(writing)

@@ -129,11 +129,12 @@ def session_options(settings: Settings, jars: tuple[Path, ...]) -> dict[str, str
 def _local_options(settings: Settings, jars: tuple[Path, ...]) -> dict[str, str]:
     """Return options of one JVM on this machine: quick to start, quick for small queries."""
     log = f"-Dlog4j2.configurationFile={_log_configuration().as_uri()}"
+    java = ("-XX:+UseParallelGC", *compiler_options(), log, *java_options(settings))
     return {
         # The class path is read by the JVM itself; spark.jars would copy 60 MB for an executor that is this process.
         "spark.driver.extraClassPath": os.pathsep.join(map(str, jars)),
         # Not extraJavaOptions: those are the user's, and come on top.
-        "spark.driver.defaultJavaOptions": " ".join(("-XX:+UseParallelGC", *compiler_options(), log, *java_options(settings))),
+        "spark.driver.defaultJavaOptions": " ".join(java),
         "spark.driver.memory": "2g",
         # Hadoop's own runs `chmod` as a process, four times a file, and a commit writes five files: 50 of 150 ms.
         "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",

@@ -9,7 +9,4 @@ from headrace.spark.starting.jvm_stderr import launch_jvm, telling_by
 from headrace.spark.starting.reachable import refuse_unreachable
 from headrace.spark.starting.task_slots import available_cores, with_spare_slots
 
-__all__ = [
-    "available_cores",
-    "compiler_options",
-    "launch_jvm", "refuse_unreachable", "telling_by", "with_spare_slots"]
+__all__ = ["available_cores", "compiler_options", "launch_jvm", "refuse_unreachable", "telling_by", "with_spare_slots"]

@@ -1,4 +1,4 @@
-"""Tells Java what to optimise, and when: a session of ours is young, and runs much code a few times.
+"""Decides what Java optimises, and when: a young session runs much code a few times.
 
 Java compiles a method quickly at first, and again with care once it was called often. The careful compiler took more
 processor time in the first refresh of 19 stream tables than the tasks did.

@@ -57,10 +57,8 @@ class Catalog(Answers, SchedulerCatalog, SafeguardCatalog, KeyCatalog, Deploymen
     """
 
     def __init__(self, database: Database, clock: Clock) -> None:
-        super().__init__(database)
-        self._database = database
+        super().__init__(database, LeaseTime(clock))
         self._clock = clock
-        self._lease_time = LeaseTime(clock)
 
     @classmethod
     def open(

@@ -61,7 +61,7 @@ def green_infos(
         status = _Status(
             state,
             frozenset(reader.gates()),
-            frozenset(x.resource for x in reader.leases() if x.owner is not None and x.expires_at > now),
+            reader.held_resources(),
             {d.name: d for d in reader.auto_deployments()},
             reader.green_loads(),
             now,

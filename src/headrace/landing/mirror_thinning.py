@@ -72,7 +72,7 @@ class Thinner:
 
     def _busy_since(self, mirror: TableName, needs: Needs, now: dt.datetime) -> dt.datetime | None:
         """Return since when running refreshes may read a mirror; None: since ever."""
-        live = {x.resource for x in self._catalog.leases() if x.owner is not None and x.expires_at > now}
+        live = self._catalog.held_resources()
         busy = [n for n, t in needs.tables.items() if mirror in t.sources and resource_of(n) in live]
         since = now
         for name in busy:

@@ -47,8 +47,10 @@ def test_a_live_lease_is_live_for_all_and_expires_for_all(hosts: tuple[Catalog, 
         leases = here.acquire([RESOURCE], "here:1:a", TTL, is_dead=held_leases.owner_is_dead)
         with pytest.raises(EnvironmentFault, match="LEASE_HELD"):
             there.acquire([RESOURCE], "there:1:b", TTL, is_dead=held_leases.owner_is_dead)
+        assert here.held_resources() == there.held_resources() == {RESOURCE}
         here.heartbeat(leases, SHORT)
         time.sleep(SHORT.total_seconds() * 2)
+        assert here.held_resources() == there.held_resources() == frozenset()
         taken = there.acquire([RESOURCE], "there:1:b", TTL)
         assert taken[0].token == leases[0].token + 1
         with pytest.raises(EnvironmentFault, match="LEASE_LOST"):  # the first one slept through it: it is fenced off

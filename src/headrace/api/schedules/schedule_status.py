@@ -75,7 +75,7 @@ def _punctual(
     """
     with catalog.reading() as reader:
         stretch = read_stretch(reader, state.tables, now)
-        held = {lease.resource for lease in reader.leases() if lease.owner is not None and lease.expires_at > now}
+        held = reader.held_resources()
     running = {name for name in state.tables if resource_of(name) in held}
     scheduled = bool(catalog.schedulers())
     by_text = {str(name): (name, target) for name, target in patience(state).items()}

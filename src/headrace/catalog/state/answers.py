@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
+from headrace.catalog.coordination.lease_time import LeaseTime
 from headrace.catalog.database import Database
 from headrace.catalog.state.reader import Reader
 
@@ -32,16 +33,18 @@ class Answers:
 
     Args:
         database: The opened database.
+        lease_time: Tells by which time leases expire.
     """
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, lease_time: LeaseTime) -> None:
         self._database = database
+        self._lease_time = lease_time
 
     @contextmanager
     def reading(self) -> Iterator[Reader]:
         """Open a reader whose answers all come from one state of the catalog."""
         with self._database.read() as connection:
-            yield Reader(connection)
+            yield Reader(connection, self._lease_time)
 
     stream_tables = _alone(Reader.stream_tables)
     stream_table = _alone(Reader.stream_table)
@@ -65,6 +68,7 @@ class Answers:
     metadata_outside = _alone(Reader.metadata_outside)
     namespaces = _alone(Reader.namespaces)
     leases = _alone(Reader.leases)
+    held_resources = _alone(Reader.held_resources)
     dirty_staging = _alone(Reader.dirty_staging)
     foreign_writes = _alone(Reader.foreign_writes)
     greens = _alone(Reader.greens)

@@ -15,7 +15,8 @@ from sqlalchemy.engine import Connection
 
 from headrace.catalog import schema as t
 from headrace.catalog import unused_relations
-from headrace.catalog.coordination.leases import lease_of
+from headrace.catalog.coordination.lease_time import LeaseTime
+from headrace.catalog.coordination.leases import is_live, lease_of
 from headrace.catalog.definitions import deployments, greens
 from headrace.catalog.definitions.deployments import AutoDeployment
 from headrace.catalog.definitions.stream_tables import read_streams
@@ -61,10 +62,12 @@ class Reader:
 
     Args:
         connection: A connection inside a read transaction.
+        lease_time: Tells by which time leases expire.
     """
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, lease_time: LeaseTime) -> None:
         self._connection = connection
+        self._lease_time = lease_time
 
     def stream_tables(self) -> tuple[StreamTable, ...]:
         """Return all stream tables, by name."""
@@ -300,6 +303,11 @@ class Reader:
     def leases(self) -> tuple[Lease, ...]:
         """Return every lease that was ever held, released ones (owner None) included."""
         return tuple(lease_of(r) for r in self._connection.execute(sa.select(t.lease).order_by(t.lease.c.resource)))
+
+    def held_resources(self) -> frozenset[str]:
+        """Return what is held by a lease that has not expired."""
+        now = self._lease_time.now(self._connection)
+        return frozenset(lease.resource for lease in self.leases() if is_live(lease, now))
 
     def empty_namespaces(self) -> set[str]:
         """Return namespaces of `staging` that have no table."""

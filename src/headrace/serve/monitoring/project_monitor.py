@@ -103,9 +103,7 @@ class ProjectMonitor:
             self._totals.read(catalog)
             tables = project.status()
             with catalog.reading() as reader:
-                held = {
-                    lease.resource for lease in reader.leases() if lease.owner is not None and lease.expires_at > now
-                }
+                held = reader.held_resources()
                 names = {resource_of(table.name): str(table.name) for table in reader.stream_tables()}
             sources = project.sources.list()
             return ProjectState(

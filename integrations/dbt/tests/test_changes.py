@@ -123,6 +123,22 @@ def test_a_wrong_query_drops_nothing(built: Shop, model: Write) -> None:
     built.hr.spark.sql("DROP TABLE lake.jaffle.big")
 
 
+@pytest.mark.parametrize("kind", ["table", "view"])
+def test_a_load_that_fails_leaves_what_was_there(built: Shop, model: Write, kind: str) -> None:
+    model("big", text(BIG, materialized=kind))
+    assert run(built).success
+    before = built.rows("SELECT order_id FROM jaffle.big")
+    model("big", text(BIG.replace("amount from", "1 / (order_id - order_id) as share from")))
+    done = run(built)
+    assert not done.success
+    assert "ARITHMETIC_ERROR" in done.text
+    assert before
+    assert built.rows("SELECT order_id FROM jaffle.big") == before
+    assert not built.rows("SHOW TABLES IN lake.jaffle LIKE 'big__before*'")
+    model("big", text(BIG))
+    assert run(built).results["big"].startswith("CREATED")
+
+
 def test_incremental_models_of_dbt_spark_run(built: Shop, model: Write) -> None:
     merged = {"materialized": "incremental", "file_format": "iceberg", "incremental_strategy": "merge"}
     model("big", text(BIG, unique_key="order_id", **merged))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from dbt.adapters.base import available
@@ -50,14 +51,27 @@ class HeadraceAdapter(SparkAdapter):
 
     @available
     def build_stream_table(
-        self, relation: HeadraceRelation, query: str, config: Mapping[str, Any], full_refresh: bool, on_change: str
+        self,
+        relation: HeadraceRelation,
+        query: str,
+        config: Mapping[str, Any],
+        full_refresh: bool,
+        on_change: str,
+        existing: HeadraceRelation | None = None,
     ) -> dict[str, Any]:
-        """Make a stream table what a model says; see `stream_tables.build`."""
+        """Make a stream table what a model says; see `stream_tables.build`.
+
+        A table or view of that name stays until the stream table is loaded, and comes back where that fails.
+        """
+        name = relation.render()
         with self._project() as project:
-            done = stream_tables.build(
-                project, relation.render(), query, config, full_refresh=full_refresh, on_change=on_change
+            make = partial(
+                stream_tables.build, project, name, query, config, full_refresh=full_refresh, on_change=on_change
             )
-        return _as_response(done)
+            if existing is None or existing.is_stream_table:
+                return _as_response(make())
+            kind = "VIEW" if existing.is_view else "TABLE"
+            return _as_response(stream_tables.replace_relation(project, name, kind, make))
 
     @available
     def load_seed(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,10 +12,16 @@ from dbt.adapters.headrace.definitions import alterations, creation, differences
 from dbt.adapters.headrace.projects import Project
 
 from headrace.errors import HeadraceError
-from headrace.names import split_identifier
+from headrace.names import quote, split_identifier
 
 PATIENCE_SECONDS = 600.0
 """How long a model waits for a scheduler that is just refreshing the table."""
+
+LONGEST_PAUSE_SECONDS = 5.0
+"""How often a table is asked for at least while a scheduler holds it."""
+
+ASIDE = "__before_stream_table"
+"""The end of the name of a table or view until the stream table in its place is loaded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,20 +91,50 @@ def exists(project: Project, name: str) -> bool:
     return f"{'.'.join(namespace)}.{table}".lower() in {str(one["name"]).lower() for one in found}
 
 
+def replace_relation(project: Project, name: str, kind: str, make: Callable[[], Outcome]) -> Outcome:
+    """Make a stream table in the place of a table or view, which is kept until it is loaded.
+
+    Args:
+        project: The project.
+        name: `namespace.table`, as SQL writes it.
+        kind: `TABLE` or `VIEW`.
+        make: Makes the stream table.
+
+    Raises:
+        HeadraceError: The stream table could not be made; the table or view is there again then.
+    """
+    *namespace, table = split_identifier(name)
+    aside = ".".join(map(quote, (*namespace, f"{table}{ASIDE}")))
+    patiently(project, f"ALTER {kind} {name} RENAME TO {aside}")
+    try:
+        done = make()
+    except BaseException:
+        if exists(project, name):  # it was made, and could not be loaded
+            patiently(project, f"DROP STREAM TABLE {name}")
+        patiently(project, f"ALTER {kind} {aside} RENAME TO {name}")
+        raise
+    patiently(project, f"DROP {kind} {aside}")
+    return done
+
+
 def patiently(project: Project, statement: str) -> Answer:
     """Run a statement, waiting for a scheduler that holds the table.
+
+    The catalog tells nobody that a lease has ended, and its holder may have died; so it is asked again, less and less
+    often: each time costs a small transaction.
 
     Raises:
         HeadraceError: It is wrong, or the scheduler takes too long.
     """
-    until = time.monotonic() + PATIENCE_SECONDS
+    until, pause = time.monotonic() + PATIENCE_SECONDS, 0.2
     while True:
         try:
             return project.run(statement)
         except HeadraceError as error:
             if error.code != "LEASE_HELD" or time.monotonic() > until:
                 raise
-        time.sleep(1)
+        time.sleep(pause)
+        pause = min(pause * 1.5, LONGEST_PAUSE_SECONDS)
 
 
 def _created(answer: Answer, message: str) -> Outcome:

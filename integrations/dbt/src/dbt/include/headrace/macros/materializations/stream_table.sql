@@ -9,10 +9,9 @@
     {{ get_assert_columns_equivalent(sql) }}
   {% endif %}
 
-  {#-- A table or view of that name makes room once it is known that the query is one. --#}
+  {#-- A table or view of that name makes room once it is known that the query is one, and comes back if that fails. --#}
   {% if existing is not none and not existing.is_stream_table %}
     {% do adapter.check_query(sql) %}
-    {% do adapter.drop_relation(existing) %}
   {% endif %}
 
   {%- set on_change = config.get('on_configuration_change', 'apply') | string -%}
@@ -23,7 +22,10 @@
       'properties': config.get('properties'),
       'initialize': config.get('initialize', true),
       'refresh': config.get('refresh', true),
-  }, full_refresh, on_change) -%}
+  }, full_refresh, on_change, existing) -%}
+  {% if existing is not none and not existing.is_stream_table %}
+    {% do adapter.cache_dropped(existing) %}
+  {% endif %}
 
   {% if done.refused and on_change == 'fail' %}
     {{ exceptions.raise_fail_fast_error(

@@ -1,6 +1,6 @@
 # One command each; every target sets up what it needs first, and a second run finds that done.
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo demo-postgres demo-deploy test fresh-durations check test-fast test-histories test-spark test-crash test-long test-postgres test-citus test-browser test-dbt docs bench lock clean
+.PHONY: help setup java demo demo-postgres demo-deploy test fresh-durations check test-fast test-histories test-spark test-crash test-long test-postgres test-citus test-browser test-dbt test-rest docs bench lock clean
 SHELL := /bin/sh
 
 BIN := .venv/bin
@@ -101,6 +101,9 @@ test-browser: .venv/.stamp-setup ## The page in a real Chromium, which is found 
 
 test-dbt: setup ## `dbt build` and all that goes wrong, by the adapter of integrations/dbt in an environment of its own
 	@scripts/setup-dbt && $(WITH_JAVA) .venv-dbt/bin/python -m pytest -c integrations/dbt/pyproject.toml integrations/dbt/tests
+
+test-rest: setup ## A lake in an Iceberg REST catalog: Iceberg's own test server, killed at every step
+	@$(WITH_JAVA) $(PYTEST) tests/rest
 
 docs: .venv-docs/.stamp ## The documentation as a site, in build/site; a broken link fails
 	@NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build

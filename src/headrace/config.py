@@ -21,6 +21,7 @@ from headrace.exporter_settings import (
     read_openlineage,
     read_traces,
 )
+from headrace.lakes.lake_settings import LAKE_KEYS, LakeSettings, read_lake
 from headrace.schedule import parse_schedule
 from headrace.schedule.durations import parse_duration
 from headrace.schedule.options import parse_ceiling, parse_consistency, parse_factor, parse_policy
@@ -159,6 +160,7 @@ class Settings:
         disabled_passes: Passes of the optimiser that are switched off, for tests and support.
         openlineage: Where OpenLineage's run events go; None for nowhere.
         traces: Where OpenTelemetry's spans go.
+        lake: The REST catalog that keeps the lake; None where it is in the catalog's own database.
     """
 
     root: Path
@@ -193,6 +195,7 @@ class Settings:
     disabled_passes: tuple[str, ...] = ()
     openlineage: OpenLineageSettings | None = None
     traces: TracesSettings = field(default_factory=TracesSettings)
+    lake: LakeSettings | None = None
 
     @property
     def jars(self) -> Path:
@@ -232,7 +235,7 @@ def load(root: Path | str, environ: Mapping[str, str] | None = None) -> Settings
             f"{file.parent} is no Headrace project: it has no {FILE_NAME}.",
             hint="Run `headrace init <folder>` to make one, or pass --project.",
         )
-    values, options, pools, sources, sinks, optimizer, deploy, serve, openlineage, traces = _read(file)
+    values, options, pools, sources, sinks, optimizer, deploy, serve, lake, openlineage, traces = _read(file)
     environ = os.environ if environ is None else environ
     for key in KNOWN:
         if (given := environ.get(f"HEADRACE_{key.upper()}")) is not None:
@@ -244,7 +247,7 @@ def load(root: Path | str, environ: Mapping[str, str] | None = None) -> Settings
     auto, idle, metrics = _serve(file, serve)
     settings = replace(settings, serve_auto=auto, serve_idle_minutes=idle, serve_metrics=metrics)
     settings = replace(settings, disabled_passes=_disabled(file, optimizer), deploy_slots=slots, layout_limit=limit)
-    settings = replace(settings, **_exporters(file, openlineage, traces))
+    settings = replace(settings, **_exporters(file, openlineage, traces), lake=_lake(file, lake))
     return _with_scheduling(file, settings, values, pools)
 
 
@@ -253,6 +256,12 @@ def _exporters(file: Path, openlineage: Section | None, traces: Section) -> dict
     _only(file, "openlineage", openlineage or {}, OPENLINEAGE_KEYS)
     _only(file, "traces", traces, TRACES_KEYS)
     return {"openlineage": read_openlineage(file, openlineage), "traces": read_traces(file, traces)}
+
+
+def _lake(file: Path, section: Section | None) -> LakeSettings | None:
+    """Return what the section `[lake]` says."""
+    _only(file, "lake", section or {}, LAKE_KEYS)
+    return read_lake(file, section)
 
 
 def _serve(file: Path, section: Mapping[str, object]) -> tuple[bool, float, Address | None]:
@@ -413,14 +422,28 @@ SECTIONS = (
     "optimizer",
     "deploy",
     "serve",
+    "lake",
     "openlineage",
     "traces",
 )
 """What the file may hold; `[sources.NAME]` and `[sinks.NAME]` by name."""
 
 Section = dict[str, object]
-Sections = tuple[Section, dict[str, str], Section, Section, Section, Section, Section, Section, Section | None, Section]
-"""[headrace], [spark] with full names, and the others in the order of `SECTIONS`; None for no [openlineage]."""
+Sections = tuple[
+    Section,
+    dict[str, str],
+    Section,
+    Section,
+    Section,
+    Section,
+    Section,
+    Section,
+    Section | None,
+    Section | None,
+    Section,
+]
+"""[headrace], [spark] with full names, and the others in the order of `SECTIONS`; None for no [lake] or
+[openlineage]."""
 
 
 def _read(file: Path) -> Sections:
@@ -436,9 +459,9 @@ def _read(file: Path) -> Sections:
     optimizer = data.pop("optimizer", {})
     deploy = data.pop("deploy", {})
     serve = data.pop("serve", {})
-    openlineage, traces = data.pop("openlineage", None), data.pop("traces", {})
-    given = {} if openlineage is None else openlineage
-    sections = (table, options, pools, sources, sinks, optimizer, deploy, serve, given, traces)
+    lake, openlineage, traces = data.pop("lake", None), data.pop("openlineage", None), data.pop("traces", {})
+    given = [{} if section is None else section for section in (lake, openlineage)]
+    sections = (table, options, pools, sources, sinks, optimizer, deploy, serve, *given, traces)
     for name, section in (*data.items(), *zip(SECTIONS, sections, strict=True)):
         _check_section(file, name, section)
     if unknown := sorted(set(table) - set(KNOWN)):
@@ -450,7 +473,7 @@ def _read(file: Path) -> Sections:
         )
     flat = _flatten(options)
     _check_spark_options(file, flat)
-    return table, flat, pools, sources, sinks, optimizer, deploy, serve, openlineage, traces
+    return table, flat, pools, sources, sinks, optimizer, deploy, serve, lake, openlineage, traces
 
 
 def _check_section(file: Path, name: str, section: object) -> None:

@@ -79,6 +79,7 @@ LAYERS: tuple[tuple[str, frozenset[str]], ...] = (
                 "suggestions",
                 "extras",
                 "exporter_settings",
+                "lakes",
                 "units",
             }
         ),

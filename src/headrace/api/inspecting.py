@@ -109,8 +109,7 @@ class InspectVerbs(ProjectHandle):
 
         owners = owners_of(self._catalog)
         hidden = {name for name, owner in owners.items() if owner.part}
-        with self._catalog.reading() as reader:
-            return tuple(sorted(str(name) for name in reader.pointers() if name not in hidden))
+        return tuple(sorted(str(name) for name in self._catalog.pointers() if name not in hidden))
 
     def columns(self, name: str) -> tuple[str, ...]:
         """Return the names of a table's or view's columns.
@@ -125,8 +124,7 @@ class InspectVerbs(ProjectHandle):
         from headrace.lake.views import read_view
 
         wanted = self._name(name) if "." in name or self._lazy.namespace() else None
-        with self._catalog.reading() as reader:
-            pointer = reader.pointers(names=[wanted]).get(wanted) if wanted is not None else None
+        pointer = self._catalog.pointers(names=[wanted]).get(wanted) if wanted is not None else None
         if pointer is not None and pointer.is_view:
             return read_view(pointer.metadata_location).columns
         if pointer is not None:

@@ -13,6 +13,8 @@ from headrace import config
 from headrace.api.session import LazySpark
 from headrace.catalog import Catalog
 from headrace.events import Event, Events, fields_of, kind_of
+from headrace.lakes.lake_server import LakeServer
+from headrace.lakes.lake_settings import LakeSettings
 from headrace.names import TableName, qualify, split_identifier
 
 if TYPE_CHECKING:
@@ -71,7 +73,14 @@ class ProjectHandle:
     ) -> None:
         self.settings = settings
         self.events = Events()
-        self._catalog = Catalog.open(settings.catalog_url, events=self.events, create=create)
+        self._catalog = Catalog.open(
+            settings.catalog_url, events=self.events, create=create, lake=_open_lake(settings.lake)
+        )
+        try:
+            self._catalog.bind_lake(None if settings.lake is None else settings.lake.identity)
+        except BaseException:
+            self._catalog.close()
+            raise
         self._lazy = LazySpark(settings, self.events, spark, start_spark)
         self._parts: Engine | None = None
         self._hooks = ExitStack()
@@ -167,3 +176,11 @@ class ProjectHandle:
         """Tell what somebody decided, also those who only read the log of events."""
         now = dt.datetime.now(dt.UTC)
         self._catalog.write_events([(now, kind_of(event), fields_of(event)) for event in events])
+
+
+def _open_lake(settings: LakeSettings | None) -> LakeServer | None:
+    if settings is None:
+        return None
+    from headrace.lake.rest.open_lake import open_lake
+
+    return open_lake(settings)

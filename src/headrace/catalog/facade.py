@@ -29,12 +29,15 @@ from headrace.catalog.records import (
     Json,
     Lease,
     Observation,
+    Pointer,
     PublicationRecord,
     RefreshMode,
     Retired,
     StreamTable,
     Version,
 )
+from headrace.catalog.remote_lake import home as _home
+from headrace.catalog.remote_lake.remote_lake import RemoteLake
 from headrace.catalog.safeguards.safeguard_catalog import SafeguardCatalog
 from headrace.catalog.sinks.sink_catalog import SinkCatalog
 from headrace.catalog.sources import database_sources as _sources
@@ -45,7 +48,8 @@ from headrace.catalog.state.answers import Answers
 from headrace.clock import Clock, SystemClock
 from headrace.errors import HeadraceError
 from headrace.events import Events
-from headrace.names import TableName
+from headrace.lakes.lake_server import LakeServer
+from headrace.names import LAKE, TableName
 
 
 class Catalog(Answers, SchedulerCatalog, SafeguardCatalog, KeyCatalog, DeploymentCatalog, SinkCatalog):
@@ -56,9 +60,10 @@ class Catalog(Answers, SchedulerCatalog, SafeguardCatalog, KeyCatalog, Deploymen
     `CATALOG_READ_ONLY`, `DISK_FULL`.
     """
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    def __init__(self, database: Database, clock: Clock, lake: LakeServer | None = None) -> None:
         super().__init__(database, LeaseTime(clock))
         self._clock = clock
+        self._remote = None if lake is None else RemoteLake(database, lake, clock.now, self._lease_time.now)
 
     @classmethod
     def open(
@@ -69,6 +74,7 @@ class Catalog(Answers, SchedulerCatalog, SafeguardCatalog, KeyCatalog, Deploymen
         create: bool = True,
         clock: Clock | None = None,
         busy_timeout: dt.timedelta = BUSY_TIMEOUT,
+        lake: LakeServer | None = None,
     ) -> Self:
         """Open a catalog; create it, or migrate it after a backup, where needed.
 
@@ -78,6 +84,7 @@ class Catalog(Answers, SchedulerCatalog, SafeguardCatalog, KeyCatalog, Deploymen
             create: Whether a catalog that does not exist is made.
             clock: Tells the time for leases and records; the machine's when None.
             busy_timeout: How long a statement waits for another writer before `CATALOG_LOCKED`.
+            lake: Keeps what everybody reads; None where that is in this database, too.
 
         Raises:
             EnvironmentFault: `CATALOG_TOO_NEW`, `CATALOG_LOCKED`, `CATALOG_UNREACHABLE`, `CATALOG_CORRUPT`.
@@ -85,7 +92,7 @@ class Catalog(Answers, SchedulerCatalog, SafeguardCatalog, KeyCatalog, Deploymen
         clock = clock or SystemClock()
         database = Database(parse_url(url), busy_timeout=busy_timeout)
         prepare(database, events=events or Events(), create=create, now=clock.now())
-        return cls(database, clock)
+        return cls(database, clock, lake)
 
     def close(self) -> None:
         """Close all connections; the catalog cannot be used afterwards."""
@@ -100,6 +107,68 @@ class Catalog(Answers, SchedulerCatalog, SafeguardCatalog, KeyCatalog, Deploymen
     def now(self) -> dt.datetime:
         """Return the time by which the catalog's records are written."""
         return self._clock.now()
+
+    # ---- a lake elsewhere
+
+    def bind_lake(self, identity: str | None) -> None:
+        """Hold the project to the lake that it began in.
+
+        Args:
+            identity: The server that the settings name; None for this database.
+
+        Raises:
+            UserError: `LAKE_CHANGED` when its tables are in another one.
+        """
+        _home.bind(self._database, identity)
+
+    def look(self, names: Iterable[TableName] | None = None) -> None:
+        """Take over what a lake in another server shows; nothing to do for one in this database.
+
+        Before `reading()`, by whoever depends on what others wrote there.
+
+        Args:
+            names: The tables; None for all there are.
+        """
+        if self._remote is not None:
+            self._remote.look(names)
+
+    def look_at_stream_table(self, name: TableName) -> None:
+        """Take over what a lake in another server shows of a stream table, if it is one."""
+        if self._remote is not None and (table := self.find_stream_table(name)) is not None:
+            self._remote.look(table.stored)
+
+    def look_at_known(self) -> None:
+        """Take over what a lake in another server shows of all relations that are known here."""
+        if self._remote is not None:
+            self._remote.look(relation.name for relation in self.relations() if relation.name.catalog == LAKE)
+
+    def look_at_stored(self) -> None:
+        """Take over what a lake in another server shows of the tables that Headrace has published."""
+        if self._remote is not None:
+            self._remote.look_at_stored()
+
+    def pointers(self, catalog: str = LAKE, names: Iterable[TableName] | None = None) -> dict[TableName, Pointer]:
+        """Return metadata pointers of one Iceberg catalog, as they are now.
+
+        Absent tables are left out.
+        """
+        names = None if names is None else tuple(names)
+        if catalog == LAKE:
+            self.look(names)
+        return super().pointers(catalog, names)
+
+    def foreign_writes(self, names: Iterable[TableName] | None = None) -> tuple[ForeignWrite, ...]:
+        """Return stored tables that somebody else wrote to in `lake` since Headrace published them."""
+        names = None if names is None else tuple(names)
+        if names is None:
+            self.look_at_stored()
+        else:
+            self.look(names)
+        return super().foreign_writes(names)
+
+    def namespaces(self) -> set[str]:
+        """Return the namespaces of `lake`, as their texts."""
+        return super().namespaces() if self._remote is None else self._remote.namespaces()
 
     # ---- writing
 
@@ -297,6 +366,8 @@ class Catalog(Answers, SchedulerCatalog, SafeguardCatalog, KeyCatalog, Deploymen
                 (retryable: publish the same object again, or ask `settle(uuid)`), `STAGING_CHANGED`.
             InternalError: `PUBLICATION_INVALID` when a version or a frontier would go back, or nothing is staged.
         """
+        if self._remote is not None:
+            return self._remote.publish(publication)
         return _publish(self._database, publication, self._clock.now())
 
     def settle(self, uuid: str) -> PublicationRecord | None:
@@ -304,6 +375,8 @@ class Catalog(Answers, SchedulerCatalog, SafeguardCatalog, KeyCatalog, Deploymen
 
         Waits for a publisher that is still at it, so that None is final: it cannot happen afterwards.
         """
+        if self._remote is not None:
+            return self._remote.settle(uuid)
         with self._database.write() as connection:
             return _settle(connection, uuid)
 
@@ -335,6 +408,8 @@ class Catalog(Answers, SchedulerCatalog, SafeguardCatalog, KeyCatalog, Deploymen
             The tables (as `lake` names) that were put back.
         """
         names = None if names is None else tuple(names)
+        if self._remote is not None:
+            self._remote.settle_abandoned()
         with self._database.read() as connection:  # mostly there is none, and writers wait for each other
             if not _pointers.dirty(connection, names) and not (names is None and _namespaces.empty(connection)):
                 return ()
@@ -351,5 +426,8 @@ class Catalog(Answers, SchedulerCatalog, SafeguardCatalog, KeyCatalog, Deploymen
         Raises:
             EnvironmentFault: `LEASE_LOST`; `FOREIGN_WRITER` when one was changed once more.
         """
+        if self._remote is not None:
+            self._remote.restore(writes, held)
+            return
         with self._database.write() as connection:
             _restoring.restore_pointers(connection, writes, held)

@@ -33,6 +33,7 @@ REVISIONS = (
     "0015",
     "0016",
     "0017",
+    "0018",
 )
 """Every revision this code knows, oldest first. The last one is what it works with."""
 
@@ -364,6 +365,22 @@ sink = sa.Table(
 )
 """Databases that stream tables are written to. `version` is what is known here of the target's own position, which may
 be ahead of it, and never behind: change logs are kept from there on."""
+
+
+lake_intent = sa.Table(
+    "hr_lake_intent",
+    metadata,
+    sa.Column("uuid", sa.String(64), primary_key=True),
+    sa.Column("created_at", UtcTime, nullable=False),
+    sa.Column("publication_json", JSON, nullable=False),
+    sa.Column("moves_json", JSON, nullable=False),
+)
+"""Publications that are being shown in a lake that another server keeps, written down before and gone once they are
+confirmed here."""
+
+
+lake_home = sa.Table("hr_lake", metadata, sa.Column("identity", sa.String(500), primary_key=True))
+"""The server that keeps the lake; no row where it is in this database."""
 
 
 def insert_or_skip(table: sa.Table, *columns: str) -> sa.TextClause:

@@ -28,6 +28,7 @@ def status(
     Raises:
         UserError: `STREAM_TABLE_NOT_FOUND`.
     """
+    catalog.look_at_stored()
     with catalog.reading() as reader:
         tables = {t.name: t for t in reader.stream_tables()}
         wanted = [reader.stream_table(n).name for n in names] if names is not None else list(tables)

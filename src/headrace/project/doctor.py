@@ -180,6 +180,19 @@ def check_catalog(settings: config.Settings) -> Check:
     return Check("Catalog", Outcome.FAIL, f"{shown} has the unknown revision {revision}.", "Upgrade Headrace.")
 
 
+def check_lake(settings: config.Settings) -> Check:
+    """Return the REST catalog answers, lets us in, and what it can do."""
+    if settings.lake is None:
+        return Check("Lake", Outcome.OK, "in the catalog's own database")
+    from headrace.lake.rest.open_lake import open_lake
+
+    finding, whole = open_lake(settings.lake).described()
+    if whole:
+        return Check("Lake", Outcome.OK, finding)
+    remedy = "Groups of several stream tables are refused; docs/rest-catalog.md says what is published one by one."
+    return Check("Lake", Outcome.WARN, finding, remedy)
+
+
 def check_warehouse(settings: config.Settings) -> Check:
     """Return the warehouse can be written and has room."""
     if "://" in settings.warehouse:
@@ -254,6 +267,7 @@ CHECKS: tuple[tuple[str, Callable[[config.Settings], Check]], ...] = (
     ("Jars", check_jars),
     ("Spark options", check_spark_options),
     ("Catalog", check_catalog),
+    ("Lake", check_lake),
     ("Warehouse", check_warehouse),
     ("Clocks", check_clocks),
     ("Functions", check_functions),

@@ -29,7 +29,7 @@ def refuse_moved(settings: config.Settings, catalog: Catalog) -> None:
     """
     root, warehouse = settings.root, Path(settings.warehouse.removeprefix("file:"))
     database = Path(settings.catalog_url.removeprefix("sqlite:///"))
-    if not (_inside(warehouse, root) and _inside(database, root)):
+    if settings.lake is not None or not (_inside(warehouse, root) and _inside(database, root)):
         return
     found = catalog.metadata_outside(str(root))
     before = None if found is None else former_root(found, warehouse.relative_to(root))

@@ -55,6 +55,7 @@ class TableState:
 
 def known(catalog: Catalog, name: TableName) -> TableState:
     """Read one stream table's surroundings from one state of the catalog."""
+    catalog.look_at_stream_table(name)
     with catalog.reading() as reader:
         streams = {t.name: t for t in reader.stream_tables()}
         table = streams.get(name) or reader.stream_table(name)

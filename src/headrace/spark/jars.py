@@ -31,17 +31,19 @@ class Jar:
         artifact: Maven artifact.
         version: Version.
         sha256: Checksum of the file.
+        classifier: Which of the artifact's files; "" for the main one.
     """
 
     group: str
     artifact: str
     version: str
     sha256: str
+    classifier: str = ""
 
     @property
     def file(self) -> str:
         """Name of the file."""
-        return f"{self.artifact}-{self.version}.jar"
+        return f"{self.artifact}-{self.version}{self.classifier and '-'}{self.classifier}.jar"
 
 
 JARS = (
@@ -72,12 +74,12 @@ JARS = (
 )
 
 
-def missing(folder: Path) -> tuple[Jar, ...]:
-    """Return the jars that `folder` does not hold yet."""
-    return tuple(jar for jar in JARS if not (folder / jar.file).is_file())
+def missing(folder: Path, jars: tuple[Jar, ...] | None = None) -> tuple[Jar, ...]:
+    """Return the jars that `folder` does not hold yet: of some, or of Spark's when None."""
+    return tuple(jar for jar in (JARS if jars is None else jars) if not (folder / jar.file).is_file())
 
 
-def ensure(settings: Settings, events: Events | None = None) -> tuple[Path, ...]:
+def ensure(settings: Settings, events: Events | None = None, jars: tuple[Jar, ...] | None = None) -> tuple[Path, ...]:
     """Make sure the jars are there, fetching what is missing.
 
     Several processes may call this at once; one fetches, the others wait. A file is verified before it gets its
@@ -86,14 +88,14 @@ def ensure(settings: Settings, events: Events | None = None) -> tuple[Path, ...]
     Raises:
         EnvironmentFault: `JARS_UNAVAILABLE` (retryable), `JAR_CORRUPT`, `JAVA_MISSING`, `JAVA_UNSUPPORTED`.
     """
-    folder = settings.jars
-    if missing(folder):
+    folder, jars = settings.jars, JARS if jars is None else jars
+    if missing(folder, jars):
         with locked(folder):
-            for jar in missing(folder):
+            for jar in missing(folder, jars):
                 if events is not None:
                     events.emit(Notice(f"Fetching {jar.file} into {folder} (once per machine)"))
                 _fetch(jar, folder, settings)
-    return tuple(folder / jar.file for jar in JARS)
+    return tuple(folder / jar.file for jar in jars)
 
 
 def verify(folder: Path) -> None:
@@ -148,15 +150,41 @@ def _run_ivy(jar: Jar, scratch: Path, settings: Settings) -> str:
         "org.apache.ivy.Main",
         *(("-settings", settings.ivy_settings) if settings.ivy_settings else ()),
         *("-cache", str(scratch / "cache")),
-        *("-dependency", jar.group, jar.artifact, jar.version),
+        *(
+            ("-ivy", str(_description(jar, scratch)))
+            if jar.classifier
+            else ("-dependency", jar.group, jar.artifact, jar.version)
+        ),
         *("-confs", "default", "-notransitive", "-warn"),
-        *("-retrieve", str(scratch / "out" / "[artifact]-[revision].[ext]")),
+        *(
+            "-retrieve",
+            str(scratch / "out" / f"[artifact]-[revision]{'-' * bool(jar.classifier)}{jar.classifier}.[ext]"),
+        ),
     ]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
         return str(error)
     return done.stdout + done.stderr
+
+
+def _description(jar: Jar, scratch: Path) -> Path:
+    """Write what Ivy is to fetch: one file of one artifact that has several."""
+    file = scratch / "ivy.xml"
+    file.write_text(
+        f"""<ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven">
+  <info organisation="headrace" module="jars"/>
+  <configurations><conf name="default"/></configurations>
+  <dependencies>
+    <dependency org="{jar.group}" name="{jar.artifact}" rev="{jar.version}" transitive="false" conf="default->*">
+      <artifact name="{jar.artifact}" type="jar" ext="jar" m:classifier="{jar.classifier}"/>
+    </dependency>
+  </dependencies>
+</ivy-module>
+""",
+        encoding="utf-8",
+    )
+    return file
 
 
 def _ivy_jar() -> Path:

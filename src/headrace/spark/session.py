@@ -17,6 +17,7 @@ from headrace.config import Settings
 from headrace.errors import EnvironmentFault, UserError
 from headrace.events import Events, SparkStarted, SparkStarting
 from headrace.extras import CONNECT_PACKAGES, require
+from headrace.lakes.lake_settings import CREDENTIAL, TOKEN, LakeSettings
 from headrace.names import LAKE, STAGING
 from headrace.spark.class_archive import java_options
 from headrace.spark.errors import translated
@@ -98,8 +99,24 @@ def catalog_options(settings: Settings) -> dict[str, str]:
     options: dict[str, str] = {}
     for name in CATALOGS:
         prefix = f"spark.sql.catalog.{name}"
-        options |= {prefix: _CATALOG_CLASS, **{f"{prefix}.{k}": v for k, v in common.items()}}
+        given = common if name == STAGING or settings.lake is None else _rest_options(settings.lake, common)
+        options |= {prefix: _CATALOG_CLASS, **{f"{prefix}.{k}": v for k, v in given.items()}}
     return options
+
+
+def _rest_options(lake: LakeSettings, common: Mapping[str, str]) -> dict[str, str]:
+    """Return Iceberg's properties of a lake that a REST catalog keeps."""
+    given = {
+        "type": "rest",
+        "uri": lake.uri,
+        "warehouse": lake.warehouse,
+        "oauth2-server-uri": lake.oauth2_server_uri,
+        "scope": lake.scope,
+        "token": os.environ.get(TOKEN),
+        "credential": os.environ.get(CREDENTIAL),
+    }
+    kept = {key: value for key, value in common.items() if key == "cache-enabled" or key.startswith("table-default.")}
+    return kept | {key: value for key, value in given.items() if value is not None}
 
 
 def session_options(settings: Settings, jars: tuple[Path, ...]) -> dict[str, str]:
@@ -121,9 +138,14 @@ def session_options(settings: Settings, jars: tuple[Path, ...]) -> dict[str, str
         # what a hundred stages run, which is what twenty tables need.
         "spark.sql.codegen.cache.maxEntries": "5000",
         **catalog_options(settings),
+        **({"spark.redaction.regex": _REDACTED} if settings.lake is not None else {}),
         **(_local_options(settings, jars) if local else _cluster_options(jars)),
     }
     return {**options, **settings.spark_options}
+
+
+_REDACTED = "(?i)secret|password|token|credential|access[.]?key"
+"""Spark's own pattern of options whose values it shows nowhere, and `credential`, which Iceberg has."""
 
 
 def _local_options(settings: Settings, jars: tuple[Path, ...]) -> dict[str, str]:
@@ -343,12 +365,15 @@ def check_session(session: SparkSession, settings: Settings) -> None:
         )
 
 
+_SECRET = ("password", ".token", ".credential")
+
+
 def _identifying(options: Mapping[str, str]) -> list[str]:
-    return [k for k in options if not k.endswith("password") and ".table-default." not in k and "init-catalog" not in k]
+    return [k for k in options if not k.endswith(_SECRET) and ".table-default." not in k and "init-catalog" not in k]
 
 
 def _shown(name: str, value: str | None) -> str:
-    return "hidden" if name.endswith("password") else repr(value) if value is not None else "not set"
+    return "hidden" if name.endswith(_SECRET) else repr(value) if value is not None else "not set"
 
 
 def catalog_names(session: SparkSession) -> frozenset[str]:

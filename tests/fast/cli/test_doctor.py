@@ -21,7 +21,7 @@ def by_name(found: tuple[Check, ...]) -> dict[str, Check]:
 def test_a_new_project_is_well_but_for_jars(project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HEADRACE_JARS_DIR", str(tmp_path / "nowhere"))
     found = by_name(examine(project))
-    names = "Python PySpark Settings Java Jars Catalog Warehouse Clocks Functions"
+    names = "Python PySpark Settings Java Jars Catalog Lake Warehouse Clocks Functions"
     assert {name for name in found if name != "Spark options"} == set(names.split())
     assert found.pop("Jars") == Check(
         "Jars",

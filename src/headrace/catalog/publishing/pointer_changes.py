@@ -13,8 +13,9 @@ from sqlalchemy.engine import Connection
 
 from headrace.catalog import schema as t
 from headrace.catalog.many_rows import delete_rows, insert_rows, update_rows
-from headrace.catalog.publishing.pointers import Key, PointerRow, name_of
+from headrace.catalog.publishing.pointers import PointerRow, name_of
 from headrace.errors import EnvironmentFault
+from headrace.lakes.lake_server import Key
 from headrace.names import TableName
 
 _REPLACING = {c: c for c in ("catalog_name", "table_namespace", "table_name")} | {"expected": "metadata_location"}

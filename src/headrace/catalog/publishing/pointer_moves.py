@@ -13,12 +13,13 @@ from sqlalchemy.engine import Connection
 
 from headrace.catalog.publishing import pointers, published_pointers
 from headrace.catalog.publishing.pointer_changes import PointerChanges, foreign_writer
-from headrace.catalog.publishing.pointers import Key, PointerRow, key_of
+from headrace.catalog.publishing.pointers import PointerRow, key_of
 from headrace.catalog.publishing.publication import Publication, Rename, Swap, invalid
 from headrace.catalog.publishing.retired_tables import RETIRED, key_of_retired
 from headrace.catalog.publishing.staging_namespaces import remove_empty
 from headrace.catalog.records import folder_of
 from headrace.errors import EnvironmentFault
+from headrace.lakes.lake_server import Key, LakeMove
 from headrace.names import LAKE, STAGING
 
 Rows = dict[tuple[str, Key], PointerRow]
@@ -37,14 +38,59 @@ def known_pointers(connection: Connection, publication: Publication) -> dict[Key
     return published_pointers.read(connection, keys) if (keys := _keys(publication)) else {}
 
 
-def move_pointers(connection: Connection, publication: Publication, ours: dict[Key, str], now: dt.datetime) -> None:
-    """Apply a publication's deletes, renames and swaps; retire unused tables.
+@dataclass(frozen=True, slots=True)
+class PointerPlan:
+    """The pointers of a publication, worked out and not written yet."""
+
+    _before: _State
+    _after: _State
+
+    @property
+    def lake_moves(self) -> tuple[LakeMove, ...]:
+        """Return what becomes of the tables of the lake."""
+        keys = {key for catalog, key in self._before.rows.keys() | self._after.rows.keys() if catalog == LAKE}
+        moves = (LakeMove(key, _location(self._before, key), _location(self._after, key)) for key in sorted(keys))
+        return tuple(move for move in moves if move.before != move.after)
+
+    def relocate(self, shown: Mapping[Key, str]) -> None:
+        """Take over metadata files that a catalog server has written, in place of the staged ones."""
+        for key, location in shown.items():
+            row = PointerRow(location, _location(self._before, key), "TABLE")
+            self._after.rows |= {(LAKE, key): row, (STAGING, key): row}
+            self._after.ours[key] = location
+
+    def write(self, connection: Connection, publication: Publication, now: dt.datetime) -> None:
+        """Write what differs.
+
+        Raises:
+            EnvironmentFault: `FOREIGN_WRITER`.
+        """
+        before, after = self._before, self._after
+        _write_rows(connection, before.rows, after.rows)
+        published_pointers.write(connection, before.ours, after.ours)
+        left = {key[0] for catalog, key in before.rows.keys() - after.rows.keys() if catalog == STAGING}
+        if left:
+            remove_empty(connection, left, publication.leases, now)
+
+
+def plan_pointers(
+    connection: Connection,
+    publication: Publication,
+    ours: dict[Key, str],
+    now: dt.datetime,
+    staged: Mapping[Key, str] | None = None,
+) -> PointerPlan | None:
+    """Work out a publication's deletes, renames and swaps; retire unused tables.
 
     Args:
         connection: The transaction.
         publication: What is published.
         ours: What `known_pointers` said before any stream table was dropped.
         now: The time.
+        staged: What was staged when the publication was decided, in place of what is staged now.
+
+    Returns:
+        The plan; None where no pointer is concerned.
 
     Raises:
         EnvironmentFault: `FOREIGN_WRITER`, `STAGING_CHANGED`.
@@ -52,20 +98,23 @@ def move_pointers(connection: Connection, publication: Publication, ours: dict[K
     """
     keys = _keys(publication)
     if not keys:
-        return
+        return None
     before = _State(pointers.lock(connection, (LAKE, STAGING), keys), ours)
     after = _State(dict(before.rows), dict(before.ours))
+    for key, location in (staged or {}).items():
+        after.rows[STAGING, key] = PointerRow(location, None, "TABLE")
     for name in publication.deletes:
         _delete(after, key_of(name))
     _rename(after, publication.renames)
     for swap in publication.swaps:
         _swap(after, swap)
     _retire(before, after, now)
-    _write_rows(connection, before.rows, after.rows)
-    published_pointers.write(connection, before.ours, after.ours)
-    left = {key[0] for catalog, key in before.rows.keys() - after.rows.keys() if catalog == STAGING}
-    if left:
-        remove_empty(connection, left, publication.leases, now)
+    return PointerPlan(before, after)
+
+
+def _location(state: _State, key: Key) -> str | None:
+    row = state.rows.get((LAKE, key))
+    return None if row is None else row.metadata_location
 
 
 def _keys(publication: Publication) -> set[Key]:

@@ -11,12 +11,10 @@ from sqlalchemy.engine import Connection
 from headrace.catalog import schema as t
 from headrace.catalog.records import ForeignWrite, Pointer
 from headrace.catalog.relations import MANY
+from headrace.lakes.lake_server import Key
 from headrace.names import LAKE, STAGING, TableName
 
 _C = t.iceberg_tables.c
-
-Key = tuple[str, str]
-"""Namespace text and table name: what a stored table is called in both catalogs."""
 
 
 class PointerRow(NamedTuple):
@@ -79,6 +77,22 @@ def read(connection: Connection, catalog: str, names: Iterable[TableName] | None
             name = name_of((namespace, table), catalog)
             found[name] = Pointer(name, location, kind == "VIEW")
     return found
+
+
+def rows(connection: Connection, catalog: str, keys: Iterable[Key] | None) -> dict[Key, PointerRow]:
+    """Return rows of one Iceberg catalog, all or some; nothing is locked."""
+    wanted = None if keys is None else set(keys)
+    query = sa.select(_C.table_namespace, _C.table_name).add_columns(
+        _C.metadata_location, _C.previous_metadata_location, _C.iceberg_type
+    )
+    query = query.where(_C.catalog_name == catalog)
+    if wanted is not None:
+        query = query.where(one_of(wanted, _C.table_namespace, _C.table_name))
+    return {
+        (namespace, table): PointerRow(*rest)
+        for namespace, table, *rest in connection.execute(query)
+        if wanted is None or (namespace, table) in wanted
+    }
 
 
 def lock(connection: Connection, catalogs: Iterable[str], keys: Iterable[Key]) -> dict[tuple[str, Key], PointerRow]:

@@ -8,7 +8,8 @@ with a broken connection knows for certain what became of it.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import sqlalchemy as sa
 from sqlalchemy import exc
@@ -23,20 +24,46 @@ from headrace.catalog.faults import is_certain
 from headrace.catalog.many_rows import insert_rows
 from headrace.catalog.publishing import epochs, frontiers, versions
 from headrace.catalog.publishing.generation_cycles import refuse_cycles, refuse_left_readers
-from headrace.catalog.publishing.pointer_moves import known_pointers, move_pointers
+from headrace.catalog.publishing.pointer_moves import known_pointers, plan_pointers
 from headrace.catalog.publishing.publication import NewVersion, Publication, invalid
 from headrace.catalog.records import PublicationRecord, RanAs
 from headrace.catalog.relations import RelationHead, relation_heads
 from headrace.catalog.sources import database_sources
 from headrace.catalog.state import history
 from headrace.errors import EnvironmentFault
+from headrace.lakes.lake_server import Key, LakeMove
 from headrace.names import TableName
 
 
-def publish(database: Database, publication: Publication, now: dt.datetime) -> PublicationRecord:
-    """Make a publication visible, or change nothing; see `Catalog.publish`."""
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """How a publication shows tables in a lake that another server keeps.
+
+    Args:
+        move: Called last, with everything else written and not committed; shows the tables there, and returns their
+            metadata files.
+        staged: What was staged when the publication was decided, where that is not now.
+        decided: Whether it was decided before by somebody who checked the leases.
+    """
+
+    move: Callable[[Connection, Sequence[LakeMove]], Mapping[Key, str]]
+    staged: Mapping[Key, str] = field(default_factory=dict)
+    decided: bool = False
+
+
+def publish(
+    database: Database, publication: Publication, now: dt.datetime, elsewhere: Elsewhere | None = None
+) -> PublicationRecord:
+    """Make a publication visible, or change nothing; see `Catalog.publish`.
+
+    Args:
+        database: The catalog's.
+        publication: What is published.
+        now: The time.
+        elsewhere: How its tables are shown in a lake that another server keeps; None where the pointers are the lake.
+    """
     with database.faults(), database.writing() as connection:
-        record = _apply(connection, publication, now)
+        record = _apply(connection, publication, now, elsewhere)
         try:
             connection.commit()
         except exc.DBAPIError as error:
@@ -52,11 +79,14 @@ def settle(connection: Connection, uuid: str) -> PublicationRecord | None:
     return versions.publication(connection, uuid)
 
 
-def _apply(connection: Connection, publication: Publication, now: dt.datetime) -> PublicationRecord:
+def _apply(
+    connection: Connection, publication: Publication, now: dt.datetime, elsewhere: Elsewhere | None
+) -> PublicationRecord:
     versions.stand_in_line(connection)
     if (done := versions.publication(connection, publication.uuid)) is not None:
         return done
-    leasing.check(connection, publication.leases)
+    if elsewhere is None or not elsewhere.decided:
+        leasing.check(connection, publication.leases)
     record = _open(connection, publication, now)
     ours = known_pointers(connection, publication)
     greens.rename(connection, [(rename.old, rename.new) for rename in publication.relation_renames])
@@ -71,7 +101,9 @@ def _apply(connection: Connection, publication: Publication, now: dt.datetime) -
         definition_writer.drop_stream_tables(connection, publication.drops)
     database_sources.drop(connection, publication.source_drops)
     database_sources.move(connection, publication.sources, record.published_at)
-    move_pointers(connection, publication, ours, now)
+    planned = plan_pointers(connection, publication, ours, now, None if elsewhere is None else elsewhere.staged)
+    if planned is not None and elsewhere is None:
+        planned.write(connection, publication, now)
     known = relation_heads(connection, _named(publication))
     known = _add_versions(connection, publication.versions, known, record)
     frontiers.move(connection, publication.frontiers, known)
@@ -90,6 +122,10 @@ def _apply(connection: Connection, publication: Publication, now: dt.datetime) -
         definition_writer.stop_if_there(connection, stop.stream, stop.code, stop.reason, record.published_at)
     scheduler_rows.change(connection, publication.pauses, {"paused_at": record.published_at})
     scheduler_rows.resume(connection, publication.unpauses)
+    if planned is not None and elsewhere is not None:
+        if planned.lake_moves:
+            planned.relocate(elsewhere.move(connection, planned.lake_moves))
+        planned.write(connection, publication, now)
     return record
 
 

@@ -9,7 +9,8 @@ from sqlalchemy.engine import Connection
 
 from headrace.catalog import schema as t
 from headrace.catalog.many_rows import delete_rows, insert_rows
-from headrace.catalog.publishing.pointers import Key, key_of, one_of
+from headrace.catalog.publishing.pointers import key_of, one_of
+from headrace.lakes.lake_server import Key
 from headrace.names import TableName
 
 _C = t.published.c
@@ -20,6 +21,11 @@ def read(connection: Connection, keys: Iterable[Key]) -> dict[Key, str]:
     wanted = set(keys)
     rows = connection.execute(sa.select(t.published).where(one_of(wanted, _C.table_namespace, _C.table_name)))
     return {(n, table): location for n, table, location in rows if (n, table) in wanted}
+
+
+def every(connection: Connection) -> set[Key]:
+    """Return all tables that were published."""
+    return {(namespace, table) for namespace, table in connection.execute(sa.select(_C.table_namespace, _C.table_name))}
 
 
 def write(connection: Connection, before: Mapping[Key, str], after: Mapping[Key, str]) -> None:

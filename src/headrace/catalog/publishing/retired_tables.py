@@ -13,8 +13,8 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from headrace.catalog import schema as t
-from headrace.catalog.publishing.pointers import Key
 from headrace.catalog.records import Retired
+from headrace.lakes.lake_server import Key
 
 RETIRED = "retired"
 

@@ -55,3 +55,44 @@ CODES = (
         retry="no",
     ),
 )
+
+LAKES = (
+    ErrorCode(
+        "LAKE_UNREACHABLE",
+        message="The REST catalog of `[lake]` does not answer.",
+        cause="It is down, the address is wrong, or a proxy cuts the connection. What is published stays.",
+        remedy="Check `uri` and the network; `headrace doctor` asks the server.",
+        retry="yes",
+    ),
+    ErrorCode(
+        "LAKE_DENIED",
+        message="The REST catalog does not allow it.",
+        cause="The credential is wrong or has expired, or its user has no rights on a namespace or table.",
+        remedy="Set `HEADRACE_LAKE_TOKEN` or `HEADRACE_LAKE_CREDENTIAL`; grant the rights in the server.",
+        retry="no",
+    ),
+    ErrorCode(
+        "LAKE_REFUSED",
+        message="The REST catalog refused a request.",
+        cause="Its own words are shown: a location that the warehouse does not allow, or a warehouse that is missing.",
+        remedy="Change what the server names. Nothing was published.",
+        retry="no",
+    ),
+)
+
+LAKES_MISUSED = (
+    ErrorCode(
+        "LAKE_UNSUPPORTED",
+        message="That is not done in a lake that a REST catalog keeps.",
+        cause="The server lacks an endpoint, or Headrace does not do it there yet, such as deployments.",
+        remedy="See docs/rest-catalog.md for what works.",
+        retry="no",
+    ),
+    ErrorCode(
+        "LAKE_CHANGED",
+        message="`[lake]` names another lake than the one that the project's tables are in.",
+        cause="`[lake]` was added, taken away or changed after the first table was made.",
+        remedy="Put it back. For another lake make a new project.",
+        retry="no",
+    ),
+)

@@ -112,8 +112,15 @@ CODES = (
     ErrorCode(
         "PUBLISH_OUTCOME_UNKNOWN",
         message="It is not known whether a publication succeeded.",
-        cause="The connection to the catalog broke while it was committed.",
+        cause="The connection to the catalog, or to the REST catalog of the lake, broke while it was committed.",
         remedy="Refresh again: the outcome is read from the catalog first.",
+        retry="yes",
+    ),
+    ErrorCode(
+        "PUBLICATION_PENDING",
+        message="An earlier publication of the same tables into a REST catalog is not decided yet.",
+        cause="Its publisher still holds its leases, or has died a moment ago.",
+        remedy="Refresh again: when the leases have expired it is decided by reading the tables.",
         retry="yes",
     ),
 )

@@ -49,6 +49,8 @@ class PinnedState:
                 "INVALID_OPTION", f"{when} has no time zone.", hint="Pass an aware time, such as datetime.now(UTC)."
             )
         self._when = when
+        self._catalog = catalog
+        catalog.look_at_known()
         with catalog.reading() as reader:
             self._pointers = reader.pointers(LAKE, None)
             self._versions = reader.versions_as_of(when) if when is not None else {}
@@ -67,7 +69,7 @@ class PinnedState:
                 f"{name} is in catalog {name.catalog}; only tables in {LAKE} are read pinned.",
                 hint="Read it with VERSION AS OF in plain Spark SQL.",
             )
-        pointer = self._pointers.get(name)
+        pointer = self._pointers.get(name) or self._catalog.pointers(LAKE, [name]).get(name)
         if pointer is None:
             raise UserError("TABLE_NOT_FOUND", f"Table {name} does not exist.")
         if pointer.is_view:

@@ -1,0 +1,263 @@
+"""Talks to an Iceberg REST catalog: addresses, credentials, and its answers in our words."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import threading
+import time
+from collections.abc import Collection, Mapping
+from typing import Any
+from urllib.error import HTTPError, URLError
+from urllib.parse import quote, unquote, urlencode
+from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+from headrace.errors import EnvironmentFault
+from headrace.lakes.lake_settings import CREDENTIAL, TOKEN, LakeSettings
+
+Json = dict[str, Any]
+
+PATIENCE = 20.0
+"""Seconds until an answer is given up. A publication on SQLite keeps other writers waiting for as long, and those wait
+for thirty."""
+
+_RENEWED_BEFORE = 60.0
+"""Seconds before its end that a token is asked for anew."""
+
+
+class Refused(Exception):
+    """An answer that says no.
+
+    Args:
+        status: HTTP's.
+        kind: The server's own name for it.
+        message: Its sentence.
+    """
+
+    def __init__(self, status: int, kind: str, message: str) -> None:
+        super().__init__(f"{status} {kind}: {message}")
+        self.status = status
+        self.kind = kind
+        self.message = message
+
+
+class NoAnswer(Exception):
+    """The server did not answer, or not in a way that tells what it did."""
+
+
+class _NoRedirect(HTTPRedirectHandler):
+    """Follows no redirect: a credential goes to nobody but the server that was named."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+class HttpApi:
+    """One server; safe to use from several threads.
+
+    Args:
+        settings: Where it is.
+        environ: Where its credentials are; the process's own environment when None.
+    """
+
+    def __init__(self, settings: LakeSettings, environ: Mapping[str, str] | None = None) -> None:
+        self.settings = settings
+        self._environ = os.environ if environ is None else environ
+        self._opener = build_opener(_NoRedirect)
+        self._lock = threading.RLock()
+        self._config: Json | None = None
+        self._token: tuple[str, float] | None = None
+
+    # ---- addresses
+
+    def config(self) -> Json:
+        """Return what the server says of itself, asked once."""
+        with self._lock:
+            if self._config is None:
+                query = f"?{urlencode({'warehouse': self.settings.warehouse})}" if self.settings.warehouse else ""
+                self._config = self._ask("GET", f"/v1/config{query}", None, ())
+            return self._config
+
+    def setting(self, name: str) -> str | None:
+        """Return a setting that the server gives its clients."""
+        config = self.config()
+        found = {**(config.get("defaults") or {}), **(config.get("overrides") or {})}.get(name)
+        return None if found is None else str(found)
+
+    def can(self, method: str, path: str) -> bool:
+        """Return whether the server has an endpoint; one that lists none has the first ones."""
+        listed = self.config().get("endpoints")
+        if not listed:
+            return "/views" not in path
+        return f"{method} {path}" in listed
+
+    def path(self, *parts: str) -> str:
+        """Return the path of a resource, prefix included."""
+        prefix = self.setting("prefix")
+        return "/".join(("/v1", *([quote(unquote(prefix), safe="")] if prefix else []), *parts))
+
+    def namespace(self, text: str) -> str:
+        """Return a namespace as a part of a path."""
+        mark = unquote(self.setting("namespace-separator") or "%1F")
+        return quote(mark.join(text.split(".")), safe="")
+
+    # ---- questions
+
+    def ask(self, method: str, path: str, body: Json | None = None, absent: Collection[int] = ()) -> Json | None:
+        """Send a request that may be sent twice without harm.
+
+        Args:
+            method: HTTP's.
+            path: From `path`, with a query where needed.
+            body: As JSON.
+            absent: Statuses for which None is returned.
+
+        Raises:
+            EnvironmentFault: `LAKE_UNREACHABLE` (retryable), `LAKE_DENIED`, `LAKE_REFUSED`.
+        """
+        self.config()
+        try:
+            return self._ask(method, path, body, absent)
+        except _Absent:
+            return None
+
+    def commit(self, path: str, body: Json) -> Json:
+        """Send a change that must not be sent twice.
+
+        Raises:
+            Refused: It was not made.
+            NoAnswer: It may have been made.
+        """
+        self.config()
+        return self._send("POST", path, body, renewed=False)
+
+    def _ask(self, method: str, path: str, body: Json | None, absent: Collection[int]) -> Json:
+        try:
+            return self._send(method, path, body, renewed=False)
+        except Refused as refused:
+            if refused.status in absent:
+                raise _Absent from None
+            raise self.fault(refused) from None
+        except NoAnswer as error:
+            raise self.unreachable(str(error)) from None
+
+    def fault(self, refused: Refused) -> EnvironmentFault:
+        """Return the error for an answer that says no."""
+        shown = self.settings.uri
+        if refused.status in (401, 403, 419):
+            return EnvironmentFault(
+                "LAKE_DENIED",
+                f"The catalog server at {shown} does not allow it.",
+                detail=str(refused),
+                hint=f"Check {TOKEN} or {CREDENTIAL} in the environment of this process, and what that user may do.",
+            )
+        if refused.status in (429, 503):
+            return self.unreachable(str(refused))
+        if refused.status in (404, 406) and not refused.kind:
+            return EnvironmentFault(
+                "LAKE_REFUSED",
+                f"There is no Iceberg REST catalog at {shown}, or it lacks what is needed.",
+                detail=str(refused),
+                hint="Check uri and warehouse of [lake] in headrace.toml; `headrace doctor` asks the server.",
+            )
+        return EnvironmentFault(
+            "LAKE_REFUSED",
+            f"The catalog server at {shown} refused a request; nothing was published.",
+            detail=str(refused),
+            hint="What the server says is its own; check namespace, warehouse and rights there.",
+        )
+
+    def unreachable(self, detail: str) -> EnvironmentFault:
+        """Return the error for a server that does not answer."""
+        return EnvironmentFault(
+            "LAKE_UNREACHABLE",
+            f"The catalog server at {self.settings.uri} does not answer.",
+            detail=detail,
+            hint="Check that it runs and that this machine reaches it; what is published stays as it is.",
+            retryable=True,
+        )
+
+    # ---- HTTP
+
+    def _send(self, method: str, path: str, body: Json | None, *, renewed: bool) -> Json:
+        headers = {"Accept": "application/json", "Content-Type": "application/json"}
+        token = self._bearer()
+        if token is not None:
+            headers["Authorization"] = f"Bearer {token}"
+        data = None if body is None else json.dumps(body).encode()
+        try:
+            return self._exchange(Request(self.settings.uri + path, data, headers, method=method))
+        except Refused as refused:
+            if refused.status not in (401, 419) or renewed or self._environ.get(CREDENTIAL) is None:
+                raise
+            with self._lock:
+                self._token = None
+            return self._send(method, path, body, renewed=True)
+
+    def _exchange(self, request: Request) -> Json:
+        try:
+            with self._opener.open(request, timeout=PATIENCE) as answer:
+                return _parsed(answer.read())
+        except HTTPError as error:
+            with error:
+                refused = _refused(error)
+            if error.code in (500, 502, 504) and refused.kind != "UnsupportedOperationException":
+                raise NoAnswer(str(refused)) from None
+            raise refused from None
+        except (URLError, http.client.HTTPException, OSError) as error:
+            reason = error.reason if isinstance(error, URLError) else error
+            if isinstance(reason, ConnectionRefusedError):
+                raise NotSent(str(reason)) from None
+            raise NoAnswer(str(reason) or type(reason).__name__) from None
+
+    def _bearer(self) -> str | None:
+        """Return the token of the environment, or one for its credential."""
+        credential = self._environ.get(CREDENTIAL)
+        if credential is None:
+            return self._environ.get(TOKEN)
+        with self._lock:
+            if self._token is None or time.monotonic() >= self._token[1]:
+                self._token = self._granted(credential)
+            return self._token[0]
+
+    def _granted(self, credential: str) -> tuple[str, float]:
+        client, _, secret = credential.rpartition(":")
+        form = {"grant_type": "client_credentials", "client_secret": secret, "scope": self.settings.scope or "catalog"}
+        if client:
+            form["client_id"] = client
+        address = self.settings.oauth2_server_uri or f"{self.settings.uri}/v1/oauth/tokens"
+        headers = {"Accept": "application/json", "Content-Type": "application/x-www-form-urlencoded"}
+        answer = self._exchange(Request(address, urlencode(form).encode(), headers, method="POST"))
+        lasts = float(answer.get("expires_in") or 3600)
+        return str(answer.get("access_token", "")), time.monotonic() + max(lasts - _RENEWED_BEFORE, lasts / 2)
+
+
+class NotSent(NoAnswer):
+    """Nobody listens: the request was not even sent."""
+
+
+class _Absent(Exception):
+    """The answer that something does not exist."""
+
+
+def _parsed(data: bytes) -> Json:
+    if not data.strip():
+        return {}
+    try:
+        found = json.loads(data)
+    except ValueError:
+        raise NoAnswer("The answer is no JSON.") from None
+    if not isinstance(found, dict):
+        raise NoAnswer("The answer is no JSON object.")
+    return found
+
+
+def _refused(error: HTTPError) -> Refused:
+    try:
+        told = json.loads(error.read())["error"]
+        if isinstance(told, str):  # OAuth2's form
+            return Refused(error.code, told, "")
+        return Refused(error.code, str(told.get("type", "")), str(told.get("message", "")))
+    except (ValueError, KeyError, TypeError, AttributeError, OSError):
+        return Refused(error.code, "", str(error.reason))

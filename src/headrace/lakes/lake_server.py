@@ -1,0 +1,110 @@
+"""A lake that a catalog server keeps, as a protocol: what is asked of it and sent to it.
+
+The rooms of the catalog and of the lake do not know each other; both know this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from headrace.errors import UserError
+
+Key = tuple[str, str]
+"""Namespace text and table name: what a stored table is called in both catalogs."""
+
+
+@dataclass(frozen=True, slots=True)
+class LakeMove:
+    """What a publication makes of one table of the lake.
+
+    Args:
+        key: The table.
+        before: The metadata file that the lake shows now; None where there is no such table.
+        after: The staged metadata file whose contents it is to show; None for a table that is dropped.
+    """
+
+    key: Key
+    before: str | None
+    after: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class LakeEntry:
+    """A table or view as the server has it.
+
+    Args:
+        location: Its metadata file.
+        is_view: Whether it is a view.
+    """
+
+    location: str
+    is_view: bool = False
+
+
+class LakeServer(Protocol):
+    """A catalog server with the tables that everybody reads."""
+
+    def entries(self, keys: Collection[Key]) -> dict[Key, LakeEntry]:
+        """Return tables and views as they are now; absent ones are left out."""
+        ...
+
+    def names(self) -> set[Key]:
+        """Return the names of all tables and views."""
+        ...
+
+    def namespaces(self) -> set[str]:
+        """Return the texts of all namespaces."""
+        ...
+
+    def move(self, publication: str, moves: Sequence[LakeMove]) -> dict[Key, str]:
+        """Show staged contents; return the metadata files that the lake shows then.
+
+        Args:
+            publication: Its UUID, which is written into the tables.
+            moves: All tables of the publication that change.
+
+        Raises:
+            EnvironmentFault: `FOREIGN_WRITER` and other certain failures, after which nothing is shown;
+                `PUBLISH_OUTCOME_UNKNOWN` where it may have happened.
+        """
+        ...
+
+    def moved(self, publication: str, moves: Sequence[LakeMove]) -> bool:
+        """Return whether a publication's decisive step has happened, by reading the tables."""
+        ...
+
+    def complete(self, publication: str, moves: Sequence[LakeMove]) -> dict[Key, str]:
+        """Do what is left of a publication that has happened; return what the lake shows."""
+        ...
+
+    def put_back(self, publication: str, moves: Sequence[LakeMove]) -> dict[Key, str] | None:
+        """Take back what a publication prepared, and see to it that it cannot happen any more.
+
+        Returns:
+            The metadata files of tables that were marked so; None where it has happened meanwhile.
+        """
+        ...
+
+    def restore(self, moves: Sequence[LakeMove]) -> dict[Key, str]:
+        """Show published contents again, in place of what is there; return the new files."""
+        ...
+
+
+def refuse_in_servers(lake: object | None, what: str) -> None:
+    """Refuse what only a lake in Headrace's own database can do.
+
+    Args:
+        lake: The settings of a lake in a server; None where there is none.
+        what: What is refused, as the beginning of a sentence.
+
+    Raises:
+        UserError: `LAKE_UNSUPPORTED`.
+    """
+    if lake is not None:
+        raise UserError(
+            "LAKE_UNSUPPORTED",
+            f"{what} not done in a lake that a REST catalog keeps.",
+            hint="docs/rest-catalog.md says what works there; everything does in the embedded lake.",
+        )

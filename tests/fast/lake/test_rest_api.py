@@ -1,0 +1,157 @@
+"""What a REST catalog answers, in our words: refused, denied, gone, silent; and no secret in any of it."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from headrace.errors import HeadraceError
+from headrace.lake.rest import http_api
+from headrace.lake.rest.http_api import HttpApi, NoAnswer, NotSent, Refused
+from headrace.lake.rest.rest_lake import RestLake
+from headrace.lakes.lake_settings import CREDENTIAL, TOKEN, LakeSettings
+
+SECRET = "s3cr3t-of-nobody"
+
+Answer = tuple[int, Any]
+
+
+class Server:
+    """Answers by path; notes what it was asked."""
+
+    def __init__(self) -> None:
+        self.answers: dict[str, list[Answer]] = {"/v1/config": [(200, {"endpoints": []})]}
+        self.asked: list[tuple[str, str, str | None]] = []
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                outer.asked.append((self.command, self.path, self.headers.get("Authorization")))
+                self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                left = outer.answers.get(self.path.split("?")[0], [(404, {"error": {"type": "X", "message": "no"}})])
+                status, body = left.pop(0) if len(left) > 1 else left[0]
+                if status == 0:  # a proxy that cuts connections
+                    self.connection.shutdown(socket.SHUT_RDWR)
+                    return
+                data = body if isinstance(body, bytes) else json.dumps(body).encode()
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+            do_POST = do_DELETE = do_GET
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.uri = f"http://127.0.0.1:{self._http.server_address[1]}"
+        threading.Thread(target=self._http.serve_forever, daemon=True).start()
+
+    def close(self) -> None:
+        self._http.shutdown()
+        self._http.server_close()
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    running = Server()
+    yield running
+    running.close()
+
+
+def api(server: Server, **environ: str) -> HttpApi:
+    return HttpApi(LakeSettings(server.uri), environ)
+
+
+def refused(ask: Any) -> HeadraceError:
+    with pytest.raises(HeadraceError) as caught:
+        ask()
+    assert SECRET not in str(caught.value)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "code", "retryable"),
+    [
+        (401, {"error": {"type": "NotAuthorizedException", "message": "expired"}}, "LAKE_DENIED", False),
+        (403, {"error": {"type": "ForbiddenException", "message": "not yours"}}, "LAKE_DENIED", False),
+        (400, {"error": {"type": "IllegalArgumentException", "message": "no warehouse"}}, "LAKE_REFUSED", False),
+        (404, b"<html>nginx</html>", "LAKE_REFUSED", False),
+        (302, b"", "LAKE_REFUSED", False),
+        (503, {"error": {"type": "SlowDown", "message": "later"}}, "LAKE_UNREACHABLE", True),
+        (500, b"oops", "LAKE_UNREACHABLE", True),
+        (200, b"<html>a login page</html>", "LAKE_UNREACHABLE", True),
+        (0, b"", "LAKE_UNREACHABLE", True),
+    ],
+)
+def test_answers_that_say_no(server: Server, status: int, body: Any, code: str, retryable: bool) -> None:
+    server.answers["/v1/config"] = [(status, body)]
+    error = refused(lambda: RestLake(api(server, **{TOKEN: SECRET})).namespaces())
+    assert (error.code, error.retryable) == (code, retryable)
+    assert error.hint
+
+
+def test_nobody_listens(server: Server) -> None:
+    server.close()
+    error = refused(lambda: RestLake(api(server)).namespaces())
+    assert (error.code, error.retryable) == ("LAKE_UNREACHABLE", True)
+    with pytest.raises(HeadraceError):
+        api(server).commit("/v1/x", {})
+
+
+def test_a_commit_that_was_refused_is_told_from_one_without_an_answer(server: Server) -> None:
+    server.answers["/v1/x"] = [(409, {"error": {"type": "CommitFailedException", "message": "moved"}})]
+    with pytest.raises(Refused):
+        api(server).commit("/v1/x", {})
+    for status in (500, 502, 504, 0):
+        server.answers["/v1/x"] = [(status, b"")]
+        with pytest.raises(NoAnswer) as caught:
+            api(server).commit("/v1/x", {})
+        assert not isinstance(caught.value, NotSent)
+    assert sum(path == "/v1/x" for _, path, _ in server.asked) == 5, "nothing that changes is sent twice"
+
+
+def test_a_server_that_is_silent_is_given_up(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_api, "PATIENCE", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        there = HttpApi(LakeSettings(f"http://127.0.0.1:{silent.getsockname()[1]}"), {})
+        assert refused(lambda: there.ask("GET", "/v1/x")).code == "LAKE_UNREACHABLE"
+
+
+def test_a_token_for_a_client_is_asked_and_renewed(server: Server) -> None:
+    server.answers["/v1/oauth/tokens"] = [(200, {"access_token": "one"}), (200, {"access_token": "two"})]
+    server.answers["/v1/x"] = [(200, {}), (401, {"error": {"type": "NotAuthorized", "message": "old"}}), (200, {})]
+    client = api(server, **{CREDENTIAL: f"id:{SECRET}"})
+    client.ask("GET", "/v1/x")
+    client.ask("GET", "/v1/x")
+    assert [auth for _, path, auth in server.asked if path == "/v1/x"] == ["Bearer one", "Bearer one", "Bearer two"]
+
+
+def test_a_client_that_is_not_known_is_told_without_its_secret(server: Server) -> None:
+    server.answers["/v1/oauth/tokens"] = [(401, {"error": "invalid_client", "error_description": "unknown"})]
+    error = refused(lambda: api(server, **{CREDENTIAL: f"id:{SECRET}"}).config())
+    assert error.code == "LAKE_DENIED"
+
+
+def test_prefix_separator_and_odd_names_become_paths(server: Server) -> None:
+    server.answers["/v1/config"] = [(200, {"overrides": {"prefix": "main|a/b", "namespace-separator": "%2E"}})]
+    there = api(server)
+    assert there.path("namespaces", there.namespace("a.b c")) == "/v1/main%7Ca%2Fb/namespaces/a.b%20c"
+    server.answers["/v1/config"] = [(200, {})]
+    assert api(server).namespace("a.b") == "a%1Fb"
+
+
+def test_pages_are_followed(server: Server) -> None:
+    server.answers["/v1/namespaces"] = [
+        (200, {"namespaces": [["a"]], "next-page-token": "x"}),
+        (200, {"namespaces": [["b"]], "next-page-token": None}),
+        (200, {"namespaces": []}),
+    ]
+    assert RestLake(api(server)).namespaces() == {"a", "b"}

@@ -1,6 +1,6 @@
 # One command each; every target sets up what it needs first, and a second run finds that done.
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo demo-postgres demo-deploy test fresh-durations check test-fast test-histories test-spark test-crash test-long test-postgres test-citus test-browser test-dbt test-rest docs bench lock clean
+.PHONY: help setup java demo demo-postgres demo-deploy test fresh-durations check test-fast test-histories test-spark test-crash test-long test-postgres test-citus test-tpcds test-browser test-dbt test-rest docs bench lock clean
 SHELL := /bin/sh
 
 BIN := .venv/bin
@@ -95,6 +95,9 @@ test-postgres: .venv/.stamp-setup ## The tests of capture against another Postgr
 test-citus: setup ## Capture from a real Citus cluster (HEADRACE_CITUS_BIN names a folder with PostgreSQL and Citus installed)
 	@scripts/find-citus >/dev/null && $(WITH_JAVA) $(PYTEST) tests/citus
 
+test-tpcds: setup ## TPC-DS' 99 queries on Spark through ten rounds of changes, verified after each (TPCDS="--rounds 3 --queries q1,q2")
+	@scripts/setup-tpcds && PYTHONPATH=tests $(WITH_JAVA) $(BIN)/python -m bench.tpcds $(TPCDS)
+
 test-browser: .venv/.stamp-setup ## The page in a real Chromium, which is found or installed; renews the pictures of docs/images
 	@browser=$$(scripts/find-chromium) && HEADRACE_CHROMIUM="$$browser" HEADRACE_SCREENSHOTS=docs/images \
 		$(BIN)/python -m pytest tests/browser
@@ -125,9 +128,10 @@ lock: ## Renew the lock files (needs uv; for maintainers)
 	$(LOCK) --upgrade --group pyproject.toml:build -c requirements/dev.lock -o requirements/build.lock
 	sed -E 's/ \\$$//;/^ /d;/^(pathspec|protobuf|python-dateutil)==/d' requirements/dev.lock > .cache/dbt-constraints.txt
 	$(LOCK) --upgrade requirements/dbt.in -c .cache/dbt-constraints.txt -o requirements/dbt.lock
+	$(LOCK) --upgrade requirements/tpcds.in -o requirements/tpcds.lock
 	uv pip compile pyproject.toml --extra all --resolution lowest-direct --python-version 3.11 --no-emit-index-url \
 		--no-annotate --no-header --quiet -o requirements/lowest.txt # what lower bounds are tested with, now and then
 
 clean: ## Remove what make created, the environment included
-	rm -rf .venv .venv-docs .venv-dbt demo-project demo-postgres demo-deploy build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis bench/results
+	rm -rf .venv .venv-docs .venv-dbt .venv-tpcds demo-project demo-postgres demo-deploy build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis bench/results
 	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +

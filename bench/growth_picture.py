@@ -1,4 +1,7 @@
-"""Draws the curves of `bench growth` as SVG: `python -m bench.growth_picture POINTS.json LINES > PICTURE.svg`."""
+"""Draws the curves of `bench growth` as SVG.
+
+`python -m bench.growth_picture POINTS.json LINES seconds|processor > PICTURE.svg`
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+WALL, PROCESSOR = "seconds", "processor"
+MEASURES = {WALL: "seconds", PROCESSOR: "seconds of processor time"}
 LEFT, RIGHT, TOP, BOTTOM = 92, 570, 76, 300
 CURVES = (
     ("recomputed", "w", "plain Spark overwrites"),
@@ -41,12 +46,13 @@ class Point:
     recomputed: float
 
 
-def draw(points: Sequence[Point], lines: int) -> str:
+def draw(points: Sequence[Point], lines: int, measure: str = WALL) -> str:
     """Draw seconds over scale, both from nothing, so that a straight line means what it looks like.
 
     Args:
         points: By scale, upwards.
         lines: How many line items changed each time.
+        measure: What the points are.
     """
     highest = max(float(getattr(point, field)) for point in points for field, *_ in CURVES)
     step = _step(highest)
@@ -67,11 +73,12 @@ def draw(points: Sequence[Point], lines: int) -> str:
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 800 360" width="800" height="360" role="img" '
         'aria-labelledby="t d">',
         '<title id="t">Cost follows the change, not the data</title>',
-        f'<desc id="d">Seconds of all queries that read what changed, {lines:,} line items each time. {told}.</desc>',
+        f'<desc id="d">{MEASURES[measure].capitalize()} of all queries that read what changed, {lines:,} line items '
+        f"each time. {told}.</desc>",
         f"<style>\n{STYLE}</style>",
         '<rect class="paper" x=".5" y=".5" width="799" height="359" rx="10"/>',
         f'<text class="b" x="24" y="34">The same {lines:,} changed line items, over ever more data</text>',
-        '<text class="s" x="24" y="54">seconds for all of TPC-H’s queries that read them</text>',
+        f'<text class="s" x="24" y="54">{MEASURES[measure]} for all of TPC-H’s queries that read them</text>',
     ]
     for at in range(round(most / step) + 1):
         height = y(at * step)
@@ -105,4 +112,5 @@ def _step(most: float) -> float:
 
 
 if __name__ == "__main__":
-    print(draw([Point(**point) for point in json.loads(Path(sys.argv[1]).read_text())], int(sys.argv[2])), end="")
+    found = json.loads(Path(sys.argv[1]).read_text())[sys.argv[3]]
+    print(draw([Point(**point) for point in found], int(sys.argv[2]), sys.argv[3]), end="")

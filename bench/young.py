@@ -67,23 +67,35 @@ def _session(
 
 
 def _young(turn: int, measured: list[Turn], mode: str) -> list[Figure]:
-    """The figures of one turn over all sessions: of each query, the geometric mean, and the sum."""
+    """The figures of one turn over all sessions: of each query, the geometric mean, and the sums."""
     label = f"refresh {turn + 1} of a session: plain Spark / {mode}"
     goal = 1.0 if turn else None
-    figures, ratios, sums = [], [], [0.0, 0.0]
     names = [name for name in measured[0][0] if measured[0][0][name]["mode"] != "NO_CHANGE"]
-    for name in names:
-        ours, theirs = ([side[name]["seconds"] for side in sides] for sides in zip(*measured, strict=True))
-        last, other = (side[name] for side in measured[-1])
-        sums[0], sums[1] = sums[0] + median(ours), sums[1] + median(theirs)
-        ratios.append(median(theirs) / median(ours))
-        detail = f"{listed(theirs)} s, {other['jobs']} jobs; {listed(ours)} s, {last['mode']}, {last['jobs']} jobs"
-        figures.append(show(Figure("young", f"{name}, {label}", ratios[-1], "x", goal, True, detail)))
     if not names:
         return []
-    detail = f"plain Spark {sums[1]:.1f} s, {mode} {sums[0]:.1f} s"
-    figures.append(show(Figure("young", f"geometric mean, {label}", geometric_mean(ratios), "x", goal, True)))
-    return [*figures, show(Figure("young", f"all of them, {label}", sums[1] / sums[0], "x", goal, True, detail))]
+    figures = []
+    times = [_times(measured, names, of) for of in ("seconds", "processor")]
+    for at, name in enumerate(names):
+        theirs, ours = ([listed(side[at]) for side in sides] for sides in zip(*times, strict=True))
+        last, other = (side[name] for side in measured[-1])
+        detail = f"{theirs[0]} s, processor {theirs[1]} s, {other['jobs']} jobs; {ours[0]} s, processor {ours[1]} s, "
+        detail += f"{last['mode']}, {last['jobs']} jobs"
+        ratio = median(times[0][0][at]) / median(times[0][1][at])
+        figures.append(show(Figure("young", f"{name}, {label}", ratio, "x", goal, True, detail)))
+    mean = geometric_mean([figure.value for figure in figures])
+    figures.append(show(Figure("young", f"geometric mean, {label}", mean, "x", goal, True)))
+    for of, sides in zip(("seconds", "processor time"), times, strict=True):
+        plain, ours_all = (sum(map(median, side)) for side in sides)
+        detail = f"plain Spark {plain:.1f} s, {mode} {ours_all:.1f} s"
+        case = f"all of them, {of}, {label}"
+        figures.append(show(Figure("young", case, plain / ours_all, "x", goal, True, detail)))
+    return figures
+
+
+def _times(measured: list[Turn], names: list[str], of: str) -> tuple[list[list[float]], list[list[float]]]:
+    """Of plain Spark and of refreshing: by query, what each session took."""
+    refreshed, overwritten = ([[sides[at][name][of] for sides in measured] for name in names] for at in (0, 1))
+    return overwritten, refreshed
 
 
 def _cold(hr: Headrace, options: argparse.Namespace, names: tuple[str, ...], numbers: count[int]) -> list[Figure]:

@@ -23,5 +23,6 @@ def test_suites_run_over_few_rows(tmp_path: Path) -> None:
     assert all(figure["value"] > 0 for figure in figures)
     of_one = {figure["case"].rsplit(": ")[-1] for figure in figures if figure["case"].startswith("q01, 0.1% changed: ")}
     assert of_one == {"FULL / AUTO", "plain Spark / AUTO"}
-    assert [point["scale"] for point in json.loads((tmp_path / "growth.json").read_text())] == [0.01, 0.02]
-    assert (tmp_path / "growth.svg").read_text().startswith("<svg")
+    for measure, points in json.loads((tmp_path / "growth.json").read_text()).items():
+        assert [point["scale"] for point in points] == [0.01, 0.02]
+        assert (tmp_path / f"growth-{measure}.svg").read_text().startswith("<svg")

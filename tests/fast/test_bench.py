@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -9,12 +10,13 @@ from pathlib import Path
 import pytest
 
 from bench.__main__ import SUITES
-from bench.growth_picture import Point, draw
+from bench.growth_picture import PROCESSOR, Point, draw
 from bench.tpch22 import charged, reading
 from headrace.demo import tpch22
 from headrace.results.refresh_results import Mode, RefreshResult
 
 ROOT = Path(__file__).parents[2]
+IMAGES = ROOT / "docs" / "images"
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -37,6 +39,11 @@ def test_what_is_read_together_is_charged_in_equal_parts() -> None:
 
 def test_three_queries_read_nothing_that_changes() -> None:
     assert set(tpch22.NAMES) - set(reading(tpch22.NAMES)) == {"q02", "q11", "q16"}
+
+
+def test_the_picture_is_drawn_from_the_points_beside_it() -> None:
+    points = [Point(**point) for point in json.loads((IMAGES / "growth.json").read_text(encoding="utf-8"))[PROCESSOR]]
+    assert (IMAGES / "growth.svg").read_text(encoding="utf-8") == draw(points, 6000, PROCESSOR)
 
 
 @pytest.mark.parametrize("last", [Point(10, 24, 34, 530), Point(10, 50, 51, 52), Point(10, 500, 501, 9)])

@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from catalog_kit.samples import lake
 from kit.receiver import Receiver, receiver
 from kit.waiting import until
 from kit.watched import details, watched_project
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from headrace import Headrace, config
-from headrace.catalog import Catalog
+from headrace.catalog import Catalog, Mirror
 from headrace.config import Settings
 from headrace.errors import UserError
 from headrace.events import (
@@ -36,6 +37,7 @@ from headrace.events import (
 from headrace.exporter_settings import OpenLineageSettings, TracesSettings
 from headrace.observability.event_delivery import MOST_WAITING
 from headrace.observability.exporting.open_exporters import installed
+from headrace.sources.postgres.setup.open_capture import options_of
 
 REFRESHED = (
     CycleStarted("refresh"),
@@ -156,8 +158,6 @@ def test_failures_and_what_comes_to_nothing(project: Settings, server: Receiver)
         RefreshFailed("s.e", "QUERY_FAILED", "It failed before it began."),
         RefreshStarted("s.d", "NO_CHANGE", None, ()),
         RefreshFinished("s.d", "NO_CHANGE", 0, 0, 0.1),
-        RefreshStarted("shop_source", "LAND", None, ()),
-        RefreshFinished("shop_source", "LAND", 5, 0, 0.1),
     )
     ends = {e["job"]["name"]: e for e in server.documents if e["eventType"] != "START"}
     assert {name: e["eventType"] for name, e in ends.items()} == {
@@ -170,6 +170,52 @@ def test_failures_and_what_comes_to_nothing(project: Settings, server: Receiver)
     assert "outputStatistics" not in ends["s.c"]["outputs"][0].get("outputFacets", {})
     assert "parent" not in ends["s.e"]["run"]["facets"]
     assert server.requests[0][1]["Authorization"].startswith("Bearer /")
+
+
+def test_landings_and_sinks_are_runs(project: Settings, server: Receiver) -> None:
+    url = "postgresql://reader@db.example.com/crm"
+    with Catalog.open(project.catalog_url) as catalog:
+        mirrors = [Mirror(lake("shop.items"), lake("_headrace.shop_items_log"))]
+        catalog.create_source("shop", "postgres", options_of("shop", url, {"items": ("public", "items")}), mirrors)
+        options = {"url": url, "table": ["public", "out"], "key": [], "placement": "auto", "on_conflict": "refuse"}
+        catalog.create_sink("out", "5f0c", "postgres", lake("s.b"), options, None)
+    told(
+        to_lineage(project, server.url),
+        CycleStarted("schedule"),
+        RefreshStarted("shop", "LAND", None, ()),
+        RefreshFinished("shop", "LAND", 5, 0, 0.1),
+        SinkWritten("out", 4, 2, 1, 0.05),
+        CycleFinished("schedule"),
+        RefreshStarted("shop", "LAND", None, ()),
+        RefreshFailed("shop", "SOURCE_UNREACHABLE", "No answer."),
+        SinkFailed("out", "SINK_UNREACHABLE", "No answer."),
+        SinkWritten("dropped meanwhile", 4, 2, 1, 0.05),
+    )
+    runs = [(e["job"]["name"], e["eventType"]) for e in server.documents]
+    assert runs == [
+        ("cycle", "START"),
+        ("source shop", "START"),
+        ("source shop", "COMPLETE"),
+        ("sink out", "START"),
+        ("sink out", "COMPLETE"),
+        ("cycle", "COMPLETE"),
+        ("source shop", "START"),
+        ("source shop", "FAIL"),
+        ("sink out", "START"),
+        ("sink out", "FAIL"),
+    ]
+    landed, written = server.documents[2], server.documents[4]
+    sets = lambda e: [[(d["namespace"], d["name"]) for d in e[side]] for side in ("inputs", "outputs")]  # noqa: E731
+    assert sets(landed) == [[("postgres://db.example.com:5432", "crm.public.items")], [("shop", "shop.items")]]
+    assert sets(written) == [[("shop", "s.b")], [("postgres://db.example.com:5432", "crm.public.out")]]
+    assert written["outputs"][0]["outputFacets"]["outputStatistics"]["rowCount"] == 2
+    assert landed["run"]["facets"]["headrace_refresh"]["rowsInserted"] == 5
+    assert landed["run"]["facets"]["parent"]["job"]["name"] == "cycle"
+    assert written["run"]["facets"]["parent"]["job"]["name"] == "cycle"
+    for failed in (server.documents[7], server.documents[9]):
+        assert failed["run"]["facets"]["errorMessage"]["message"].endswith("UNREACHABLE] No answer.")
+        assert "parent" not in failed["run"]["facets"]
+    assert "reader" not in json.dumps(server.documents)
 
 
 def test_looking_for_work_is_no_run(project: Settings, server: Receiver) -> None:

@@ -1,4 +1,6 @@
-"""Sends OpenLineage's run events: a run per refresh, with the cycle as its parent.
+"""Sends OpenLineage's run events: of refreshes, landings and writes of sinks.
+
+Each is a run, with the cycle as its parent.
 
 OpenLineage's client, its facets and its transports do the work. What an event says beyond the refresh itself (columns,
 versions, lineage) is read from the catalog on this thread, after the refresh.
@@ -13,7 +15,7 @@ from typing import Any
 
 from headrace.catalog import Catalog, StreamTable
 from headrace.config import Settings
-from headrace.events import Events
+from headrace.events import Events, SinkFailed, SinkWritten
 from headrace.exporter_settings import OpenLineageSettings
 from headrace.names import TableName, qualify, split_identifier
 from headrace.observability.exporting.openlineage_run import Run
@@ -59,24 +61,48 @@ class OpenLineageDelivery(RefreshDelivery):
         self._cycle = None
 
     def began(self, refresh: Refresh) -> None:
-        """Send the start of a refresh, and before the first one that of the cycle."""
+        """Send the start of a refresh or landing, and before the first one that of the cycle."""
+        landed = refresh.mode in LANDINGS
         stored = self._stream_table(refresh)
-        if stored is None or refresh.mode == Mode.NO_CHANGE:
+        if (stored is None and not landed) or refresh.mode == Mode.NO_CHANGE:
             return
-        run = self._runs[refresh.table] = Run(self._new_id(), refresh.table)
-        if self._cycles and self._cycle is None:
-            self._cycle = Run(self._new_id(), "cycle")
-            self._send(self._facets.cycle("START", self._cycle, refresh.start))
-        self._send(self._facets.refresh("START", run, self._cycle, refresh, stored, refresh.start))
+        run = self._runs[refresh.table] = Run(self._new_id(), f"source {refresh.table}" if landed else refresh.table)
+        self._begin_cycle(refresh.start)
+        self._tell("START", run, refresh, stored, refresh.start)
 
     def ended(self, refresh: Refresh) -> None:
-        """Send how a refresh has ended."""
+        """Send how a refresh or landing has ended."""
         run, stored = self._runs.pop(refresh.table, None), self._stream_table(refresh)
-        if stored is None or (run is None and (refresh.mode == Mode.NO_CHANGE or refresh.abandoned)):
+        if (stored is None and run is None) or (run is None and (refresh.mode == Mode.NO_CHANGE or refresh.abandoned)):
             return
         kind = "FAIL" if refresh.code else "ABORT" if refresh.abandoned else "COMPLETE"
         run = run or Run(self._new_id(), refresh.table)
-        self._send(self._facets.refresh(kind, run, self._cycle, refresh, stored, refresh.end or refresh.start))
+        self._tell(kind, run, refresh, stored, refresh.end or refresh.start)
+
+    def wrote(self, sink: SinkWritten | SinkFailed, at: int) -> None:
+        """Send that a sink was written, or was not."""
+        with self._catalog.reading() as reader:
+            found = next((each for each in reader.sinks() if each.name == sink.sink), None)
+        if found is None:
+            return
+        begun = at if isinstance(sink, SinkFailed) else at - round(sink.seconds * 1e9)
+        self._begin_cycle(begun)
+        run, kind = Run(self._new_id(), f"sink {sink.sink}"), "FAIL" if isinstance(sink, SinkFailed) else "COMPLETE"
+        for what, when in (("START", begun), (kind, at)):
+            self._send(self._facets.write(what, run, self._cycle, sink, found, when))
+
+    def _begin_cycle(self, at: int) -> None:
+        if self._cycles and self._cycle is None:
+            self._cycle = Run(self._new_id(), "cycle")
+            self._send(self._facets.cycle("START", self._cycle, at))
+
+    def _tell(self, kind: str, run: Run, refresh: Refresh, stored: StreamTable | None, at: int) -> None:
+        if stored is not None:
+            self._send(self._facets.refresh(kind, run, self._cycle, refresh, stored, at))
+            return
+        with self._catalog.reading() as reader:
+            source = next((each for each in reader.sources() if each.name == refresh.table), None)
+        self._send(self._facets.landing(kind, run, self._cycle, refresh, source, at))
 
     def cycle_ended(self, at: int) -> None:
         """Send the end of the cycle."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 from openlineage.client.event_v2 import InputDataset, Job, OutputDataset, RunEvent, RunState
 from openlineage.client.event_v2 import Run as RunOfEvent
@@ -22,12 +23,13 @@ from openlineage.client.facet_v2 import (
 from openlineage.client.generated.base import RunFacet
 
 from headrace.algebra.schema import Column
-from headrace.catalog import Catalog, Pointer, StreamTable
+from headrace.catalog import Catalog, DatabaseSource, Pointer, Sink, StreamTable
 from headrace.definitions.column_lineage import Lineages
 from headrace.definitions.details import Details, from_json
 from headrace.errors import HeadraceError
+from headrace.events import SinkFailed, SinkWritten
 from headrace.lake.metadata import TableMeta, read_metadata
-from headrace.names import CLOCK
+from headrace.names import CLOCK, TableName
 from headrace.observability.exporting.openlineage_run import Run, moment
 from headrace.observability.exporting.refresh_delivery import Refresh
 from headrace.observability.table_lineage import lineage_in
@@ -74,16 +76,80 @@ class OpenLineageEvents:
             at: When, in nanoseconds since 1970.
         """
         details = from_json(stored.details)
-        facets = {"headrace_refresh": _refresh_facet(refresh)}
-        if parent is not None:
-            of = parent_run.Job(self._namespace, parent.job)
-            facets["parent"] = parent_run.ParentRunFacet(parent_run.Run(parent.id), of)
-        if refresh.code:
-            message = f"[{refresh.code}] {refresh.message}"
-            facets["errorMessage"] = error_message_run.ErrorMessageRunFacet(message, "SQL")
+        facets = {"headrace_refresh": _refresh_facet(refresh), **self._around(parent, refresh.code, refresh.message)}
         job = {"jobType": _job_type("STREAM_TABLE"), "sql": sql_job.SQLJobFacet(stored.query, dialect="spark")}
         inputs, output = self._datasets(kind, refresh, stored, details)
         return self._event(kind, run, at, facets, job, inputs, [output])
+
+    def landing(
+        self, kind: str, run: Run, parent: Run | None, refresh: Refresh, source: DatabaseSource | None, at: int
+    ) -> Any:
+        """Return the event of a landing: tables of a database in, mirrors out.
+
+        Args:
+            kind: START, COMPLETE, FAIL or ABORT.
+            run: The landing.
+            parent: Its cycle; None where it is alone.
+            refresh: What is known of it.
+            source: The source; None where it is gone.
+            at: When, in nanoseconds since 1970.
+        """
+        mirrors = [mirror.name for mirror in source.mirrors] if source is not None else []
+        read = _tables_of(source.options) if source is not None else []
+        facets = {"headrace_refresh": _refresh_facet(refresh), **self._around(parent, refresh.code, refresh.message)}
+        outputs = [OutputDataset(self._namespace, str(name), facets=facets) for name, facets in self._stored(mirrors)]
+        inputs = [InputDataset(*name) for name in read]
+        return self._event(kind, run, at, facets, {"jobType": _job_type("LANDING")}, inputs, outputs)
+
+    def write(
+        self, kind: str, run: Run, parent: Run | None, told: SinkWritten | SinkFailed, sink: Sink, at: int
+    ) -> Any:
+        """Return the event of a write of a sink: a stream table in, a table of a database out.
+
+        Args:
+            kind: START, COMPLETE or FAIL.
+            run: The write.
+            parent: Its cycle; None where it is alone.
+            told: What was told of it.
+            sink: The sink.
+            at: When, in nanoseconds since 1970.
+        """
+        code, message = (told.code, told.message) if isinstance(told, SinkFailed) and kind == "FAIL" else ("", "")
+        inputs = [
+            InputDataset(self._namespace, str(name), facets=facets) for name, facets in self._stored([sink.stream])
+        ]
+        rows = told.inserted if isinstance(told, SinkWritten) and kind == "COMPLETE" else None
+        statistics = output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(rowCount=rows)
+        written = {} if rows is None else {"outputStatistics": statistics}
+        table = ".".join(map(str, sink.options.get("table", ())))
+        where = _database(str(sink.options.get("url", "")))
+        outputs = [OutputDataset(where[0], f"{where[1]}.{table}", outputFacets=written)] if where and table else []
+        facets = self._around(parent, code, message)
+        return self._event(kind, run, at, facets, {"jobType": _job_type("SINK")}, inputs, outputs)
+
+    def _around(self, parent: Run | None, code: str, message: str) -> dict[str, Any]:
+        """Return the facets of a run that tell of its cycle, and of why it failed."""
+        facets: dict[str, Any] = {}
+        if parent is not None:
+            of = parent_run.Job(self._namespace, parent.job)
+            facets["parent"] = parent_run.ParentRunFacet(parent_run.Run(parent.id), of)
+        if code:
+            facets["errorMessage"] = error_message_run.ErrorMessageRunFacet(f"[{code}] {message}", "SQL")
+        return facets
+
+    def _stored(self, names: Sequence[TableName]) -> list[tuple[TableName, dict[str, Any]]]:
+        """Return tables of the lake with what is known of each."""
+        with self._catalog.reading() as reader:
+            pointers = reader.pointers(names=names) if names else {}
+            versions = {name: reader.newest_version(name) for name in names}
+        metas = {name: _meta(pointers.get(name)) for name in names}
+        return [
+            (
+                name,
+                dict(_facets(meta.columns if meta is not None else (), meta, found.snapshot_id if found else None)),
+            )
+            for name, meta, found in ((name, metas[name], versions[name]) for name in names)
+        ]
 
     def _event(
         self, kind: str, run: Run, at: int, run_facets: dict[str, Any], job_facets: dict[str, Any], *datasets: Any
@@ -176,6 +242,33 @@ def _meta(pointer: Pointer | None) -> TableMeta | None:
         return read_metadata(pointer.metadata_location)
     except HeadraceError:
         return None
+
+
+def _tables_of(options: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the tables that a source captures, on each of its servers.
+
+    They are named as OpenLineage names those of PostgreSQL.
+    """
+    nodes = options.get("nodes")
+    urls = [str(options.get("url", ""))] if nodes is None else [str(of.get("url", "")) for of in nodes.values()]
+    tables = options.get("tables")
+    found = [".".join(map(str, table)) for table in tables.values()] if isinstance(tables, Mapping) else []
+    return [(where[0], f"{where[1]}.{table}") for where in map(_database, urls) if where for table in found]
+
+
+def _database(url: str) -> tuple[str, str] | None:
+    """Return a server's namespace and the database, without user and password.
+
+    None where the connection string names no host.
+    """
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        return None
+    if not parts.scheme.startswith("postgres") or not host or not parts.path.strip("/"):
+        return None
+    return f"postgres://{host}:{port or 5432}", parts.path.strip("/")
 
 
 def _refresh_facet(refresh: Refresh) -> Any:

@@ -56,13 +56,13 @@ class OneServer:
 
     def leave(self) -> None:
         """Remove the socket and let another server take this one's place."""
-        if self._lock is None:
+        lock, self._lock = self._lock, None  # first: the thread that serves leaves, too
+        if lock is None:
             return
         for path in (os.path.join(address.serve_folder(self._root), address.ADDRESS), self._path):
             with suppress(OSError):
                 os.unlink(path or "")
-        self._lock.close()
-        self._lock = None
+        lock.close()
 
     def _bind(self, *, short: bool) -> socket.socket:
         path = self._path = address.socket_path(self._root, short=short)

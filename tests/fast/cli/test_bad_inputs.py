@@ -21,6 +21,7 @@ from rich.table import Table
 from headrace.cli.hints import as_commands
 from headrace.cli.main import app
 from headrace.cli.render import tables
+from headrace.cli.render.format import grid
 from headrace.cli.render.narrow import fitted
 from headrace.project.spark_options import complaints
 
@@ -262,6 +263,18 @@ def test_tables_keep_names_whole_in_a_narrow_terminal() -> None:
         assert text.count(name) == 2
         assert all(word in text for word in ("DIFFERENTIAL", "3 min ago", "2026-06-01", "FIRST_LOAD"))
         assert all(len(line) <= width for line in text.splitlines())
+
+
+def test_a_narrow_terminal_breaks_sentences_between_words() -> None:
+    long = "touched partitions are computed again; old rows come from the stream table itself"
+    table = grid("Construct", "Of", "How a refresh follows a change")
+    table.add_row("window function", "row_number() OVER (PARTITION BY region)", long)
+    console = Console(width=50, file=io.StringIO(), highlight=False)
+    console.print(fitted(table, 50))
+    lines = console.file.getvalue().splitlines()
+    assert all(len(line) <= 50 for line in lines)
+    assert "  How a refresh follows a change: touched" in lines
+    assert long in " ".join(line.strip() for line in lines)
 
 
 @pytest.mark.parametrize(

@@ -80,6 +80,25 @@ def test_many_at_once_are_one_server(root: Path) -> None:
         server.leave()
 
 
+def test_the_place_is_left_once_by_two_threads(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = OneServer(root)
+    listener = one.take()
+    assert listener is not None
+    listener.close()
+    unlink = os.unlink
+
+    def in_between(path: str) -> None:
+        one.leave()  # as the thread that serves does at the same moment
+        unlink(path)
+
+    monkeypatch.setattr(os, "unlink", in_between)
+    one.leave()
+    monkeypatch.undo()
+    again = OneServer(root).take()
+    assert again is not None
+    again.close()
+
+
 def test_another_users_folder_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "serve"
     folder.mkdir()

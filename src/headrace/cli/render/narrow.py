@@ -6,6 +6,7 @@ first value as a headline, the others beside their headings.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from headrace.units import NOTHING
@@ -49,6 +50,16 @@ def _has_prose(table: Table) -> bool:
     return any(" " in cell.plain.strip() for cell in _cells(table, len(table.columns) - 1)[1:])
 
 
+def _between_words(pair: Text, width: int) -> Iterator[Text]:
+    """Yield lines of a heading and its value, broken between words; the first is indented less."""
+    from rich.console import Console
+    from rich.text import Text
+
+    for number, part in enumerate(pair.wrap(Console(width=width), width - 4)):
+        part.rstrip()
+        yield Text.assemble("    " if number else "  ", part)
+
+
 def _paragraphs(table: Table, width: int) -> Text:
     from rich.text import Text
 
@@ -63,10 +74,13 @@ def _paragraphs(table: Table, width: int) -> Text:
         for at, value in enumerate(values):
             if at == head or value.plain.strip() in ("", NOTHING):
                 continue
-            pair = Text.assemble((f"{headings[at]} " if headings[at] else "", "dim"), value)
+            pair = Text.assemble((f"{headings[at]}: " if headings[at] else "", "dim"), value)
             if line.cell_len > 2 and line.cell_len + 3 + pair.cell_len > width:
                 lines.append(line)
                 line = Text("  ")
+            if pair.cell_len + 2 > width:
+                lines += _between_words(pair, width)
+                continue
             line = Text.assemble(line, "" if line.cell_len == 2 else " · ", pair)
         if line.cell_len > 2:
             lines.append(line)

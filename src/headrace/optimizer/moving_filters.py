@@ -5,22 +5,14 @@ There the rows that time alone moves are a range of a source, and a part of that
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 from headrace.algebra.moving import is_moving, moving_filter
-from headrace.algebra.relations import (
-    Aggregate,
-    Existence,
-    Filter,
-    Generate,
-    Join,
-    OuterJoin,
-    Project,
-    Relation,
-    Union,
-    Window,
-)
-from headrace.algebra.scalar import Scalar, column, substitute
+from headrace.algebra.relations import Existence, Relation
+from headrace.algebra.scalar import Scalar
 from headrace.algebra.tree import transform
 from headrace.names import NOW
+from headrace.optimizer.conditions_below import Conditions, Filtering
 
 
 def push_moving_filters(relation: Relation) -> Relation:
@@ -30,32 +22,17 @@ def push_moving_filters(relation: Relation) -> Relation:
 
 def _rule(node: Relation) -> Relation:
     if isinstance(node, Existence) and is_moving(node) and not node.anti:
-        return _sink(node.left, node.condition)
+        return _MovingFilters().below(node.left, (node.condition,))
     return node
 
 
-def _sink(node: Relation, condition: Scalar) -> Relation:
-    read = condition.columns - {NOW}
-    match node:
-        case Filter():
-            return Filter(_sink(node.input, condition), node.condition)
-        case Project() if all(value.deterministic for name, value in node.items if name in read):
-            return Project(_sink(node.input, substitute(condition, dict(node.items))), node.items)
-        case Union():
-            return Union(tuple(_sink(branch, _renamed(condition, node, branch)) for branch in node.branches))
-        case Join() if read and read <= set(node.right.columns):
-            return node.with_inputs(node.left, _sink(node.right, condition))
-        case Join() | OuterJoin(full=False) | Existence() if read and read <= set(node.left.columns):
-            return node.with_inputs(_sink(node.left, condition), node.inputs[1])
-        case Generate() if read and read <= set(node.input.columns):
-            return node.with_inputs(_sink(node.input, condition))
-        case Window() if read and read <= set(node.partition):
-            return node.with_inputs(_sink(node.input, condition))
-        case Aggregate() if read and read <= set(node.keys):
-            return node.with_inputs(_sink(node.input, condition))
-    return moving_filter(node, condition)
+class _MovingFilters(Filtering):
+    """Makes moving filters of conditions over columns and the time."""
 
+    def above(self, node: Relation, conditions: Conditions) -> Relation:
+        for condition in conditions:
+            node = moving_filter(node, condition)
+        return node
 
-def _renamed(condition: Scalar, union: Union, branch: Relation) -> Scalar:
-    pairs = zip(union.columns, branch.columns, strict=True)
-    return substitute(condition, {out: column(own) for out, own in pairs})
+    def columns(self, condition: Scalar) -> Set[str]:
+        return condition.columns - {NOW}

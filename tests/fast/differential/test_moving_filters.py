@@ -30,6 +30,10 @@ QUERIES = (
     "SELECT t.k, u.v w FROM t LEFT JOIN (SELECT * FROM u WHERE ts > now() - INTERVAL 1 DAY) u ON t.k = u.k",
     "SELECT t.k, u.k q, u.v w FROM (SELECT * FROM t WHERE ts <= now()) t "
     "FULL JOIN (SELECT * FROM u WHERE ts > now() - INTERVAL 1 DAY) u ON t.k = u.k",
+    "SELECT t.k, u.v w FROM t LEFT JOIN u ON t.k = u.k AND u.ts > now() - INTERVAL 1 DAY AND u.v > 0",
+    "SELECT t.v, u.v w FROM t RIGHT JOIN u ON t.ts BETWEEN now() - INTERVAL 2 DAYS AND now() AND t.k = u.k",
+    "SELECT k, v FROM t LEFT ANTI JOIN u ON u.ts > now() - INTERVAL 1 DAY",
+    "SELECT k, count(*) n FROM t LEFT SEMI JOIN u ON t.d <= current_date() AND t.k = u.k GROUP BY k",
     "SELECT DISTINCT k, d FROM t WHERE ts <= now() AND v > 0",
     "SELECT k FROM t WHERE CAST(ts AS DATE) = current_date",
     "SELECT k, v FROM t WHERE v = 1 OR ts > now() - INTERVAL 1 DAY",

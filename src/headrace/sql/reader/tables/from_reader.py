@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from headrace.algebra.moving import moving_filter
 from headrace.algebra.relations import Filter, Join, Project, Relation, Scan, Values
 from headrace.algebra.scalar import Scalar, all_of, column, compose, equals
 from headrace.algebra.tree import identity
+from headrace.names import NOW
 from headrace.sql.reader.context import BoundCte, Context, Ctes, Output, ViewText
 from headrace.sql.reader.names.column_names import Names
 from headrace.sql.reader.names.resolve import lexemes_of, of_one_row, resolved, scalar_of
@@ -14,7 +16,8 @@ from headrace.sql.reader.names.scope import AmbiguousNameError, Scope, Visible
 from headrace.sql.reader.recursive_cte import recursion
 from headrace.sql.reader.refusals import not_deterministic, not_maintained
 from headrace.sql.reader.scalars.booleans import has_subquery
-from headrace.sql.reader.scalars.lexemes import Lexemes, cells, scalar
+from headrace.sql.reader.scalars.lexemes import Lexemes, Role, cells, scalar
+from headrace.sql.reader.subqueries.by_time import by_time
 from headrace.sql.reader.subqueries.on_subqueries import Side, both, on_sides, told_apart
 from headrace.sql.reader.syntax.query_shape import (
     Alias,
@@ -247,13 +250,35 @@ class FromReader:
                 relation = self.context.keep(self.context, self.ctes, relation, scope, self.names, part)
             return Joined(relation, scope)
 
+        left, right, parts = self._by_time(left, right, parts, kind)
+
         def read(context: Context, side: Side, part: Lexemes) -> tuple[Relation, Lexemes]:
             return context.read_on(context, self.ctes, *side, self.names, part)
 
         sides = (left.relation, left.scope), (right.relation, right.scope)
         before, behind, asked = on_sides(self.context, *sides, parts, read)
         shown = replace(left.scope, opaque=scope.opaque) if kind.one_sided else scope
-        return Joined(joined_as(kind, before, behind, scalar(both(on, asked))), shown)
+        condition = both(on, asked)
+        return Joined(joined_as(kind, before, behind, scalar(condition) if condition else None), shown)
+
+    def _by_time(
+        self, left: Joined, right: Joined, parts: list[Lexemes], kind: JoinKind
+    ) -> tuple[Joined, Joined, list[Lexemes]]:
+        """Return both sides, filtered by what ON compares with the time, and other conditions."""
+        sides, rest = [left, right], list[Lexemes]()
+        scope = left.scope.beside(right.scope)
+        for part in parts:
+            moving, others = by_time(part)
+            over = [resolved(self.context, each, scope) for each in moving] if not others else []
+            read = {p.parts[0] for each in over for p in each if p.role is Role.INPUT} - {NOW}
+            at = [i for i, side in enumerate(sides) if kind.sides_of_on[i] and read <= set(side.relation.columns)]
+            if not (read and at):
+                rest.append(part)
+                continue
+            for each in over:
+                filtered = moving_filter(sides[at[0]].relation, scalar(each))
+                sides[at[0]] = replace(sides[at[0]], relation=filtered)
+        return sides[0], sides[1], rest
 
     def _lateral(self, left: Joined, item: QueryItem, step: JoinStep, kind: JoinKind) -> Joined | None:
         """Return a subquery that reads columns of what stands before it.

@@ -25,6 +25,15 @@ class JoinKind(Enum):
         """Return whether the right side's columns are gone afterwards."""
         return self in (JoinKind.SEMI, JoinKind.ANTI)
 
+    @property
+    def sides_of_on(self) -> tuple[bool, bool]:
+        """Return for each side whether what ON says of it alone decides which of its rows take part.
+
+        Rows of a side that all stay are not left out, they only have no partner.
+        """
+        left = self in (JoinKind.INNER, JoinKind.RIGHT, JoinKind.SEMI)
+        return left, self is not JoinKind.FULL and self is not JoinKind.RIGHT
+
 
 _WRITTEN = {
     ",": JoinKind.INNER,

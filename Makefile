@@ -1,6 +1,6 @@
 # One command each; every target sets up what it needs first, and a second run finds that done.
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo demo-postgres demo-deploy test fresh-durations check test-fast test-histories test-spark test-crash test-long test-postgres test-citus test-tpcds test-browser test-dbt test-rest docs bench lock clean
+.PHONY: help setup java demo demo-postgres demo-deploy test fresh-durations check test-fast test-histories test-spark test-crash test-long test-postgres test-citus test-tpcds test-browser test-terminal test-dbt test-rest docs bench lock clean
 SHELL := /bin/sh
 
 BIN := .venv/bin
@@ -101,6 +101,9 @@ test-tpcds: setup ## TPC-DS' 99 queries on Spark through ten rounds of changes, 
 test-browser: .venv/.stamp-setup ## The page in a real Chromium, which is found or installed; renews the pictures of docs/images
 	@browser=$$(scripts/find-chromium) && HEADRACE_CHROMIUM="$$browser" HEADRACE_SCREENSHOTS=docs/images \
 		$(BIN)/python -m pytest tests/browser
+
+test-terminal: setup ## The first ten minutes as typed into a terminal by tmux, which is found or installed; screens are compared
+	@program=$$(scripts/find-tmux) && HEADRACE_TMUX="$$program" $(WITH_JAVA) $(BIN)/python -m pytest tests/terminal
 
 test-dbt: setup ## `dbt build` and all that goes wrong, by the adapter of integrations/dbt in an environment of its own
 	@scripts/setup-dbt && $(WITH_JAVA) .venv-dbt/bin/python -m pytest -c integrations/dbt/pyproject.toml integrations/dbt/tests

@@ -22,6 +22,7 @@ from headrace.exporter_settings import (
     read_traces,
 )
 from headrace.lakes.lake_settings import LAKE_KEYS, LakeSettings, read_lake
+from headrace.lakes.storage_settings import read_storage
 from headrace.schedule import parse_schedule
 from headrace.schedule.durations import parse_duration
 from headrace.schedule.options import parse_ceiling, parse_consistency, parse_factor, parse_policy
@@ -161,6 +162,7 @@ class Settings:
         openlineage: Where OpenLineage's run events go; None for nowhere.
         traces: Where OpenTelemetry's spans go.
         lake: The REST catalog that keeps the lake; None where it is in the catalog's own database.
+        storage: Properties with which Iceberg reaches an object store, secrets included.
     """
 
     root: Path
@@ -196,6 +198,7 @@ class Settings:
     openlineage: OpenLineageSettings | None = None
     traces: TracesSettings = field(default_factory=TracesSettings)
     lake: LakeSettings | None = None
+    storage: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def jars(self) -> Path:
@@ -235,7 +238,7 @@ def load(root: Path | str, environ: Mapping[str, str] | None = None) -> Settings
             f"{file.parent} is no Headrace project: it has no {FILE_NAME}.",
             hint="Run `headrace init <folder>` to make one, or pass --project.",
         )
-    values, options, pools, sources, sinks, optimizer, deploy, serve, lake, openlineage, traces = _read(file)
+    values, options, pools, sources, sinks, optimizer, deploy, serve, lake, openlineage, traces, storage = _read(file)
     environ = os.environ if environ is None else environ
     for key in KNOWN:
         if (given := environ.get(f"HEADRACE_{key.upper()}")) is not None:
@@ -248,6 +251,7 @@ def load(root: Path | str, environ: Mapping[str, str] | None = None) -> Settings
     settings = replace(settings, serve_auto=auto, serve_idle_minutes=idle, serve_metrics=metrics)
     settings = replace(settings, disabled_passes=_disabled(file, optimizer), deploy_slots=slots, layout_limit=limit)
     settings = replace(settings, **_exporters(file, openlineage, traces), lake=_lake(file, lake))
+    settings = replace(settings, storage=read_storage(file, storage, environ))
     return _with_scheduling(file, settings, values, pools)
 
 
@@ -425,6 +429,7 @@ SECTIONS = (
     "lake",
     "openlineage",
     "traces",
+    "storage",
 )
 """What the file may hold; `[sources.NAME]` and `[sinks.NAME]` by name."""
 
@@ -440,6 +445,7 @@ Sections = tuple[
     Section,
     Section | None,
     Section | None,
+    Section,
     Section,
 ]
 """[headrace], [spark] with full names, and the others in the order of `SECTIONS`; None for no [lake] or
@@ -461,7 +467,8 @@ def _read(file: Path) -> Sections:
     serve = data.pop("serve", {})
     lake, openlineage, traces = data.pop("lake", None), data.pop("openlineage", None), data.pop("traces", {})
     given = [{} if section is None else section for section in (lake, openlineage)]
-    sections = (table, options, pools, sources, sinks, optimizer, deploy, serve, *given, traces)
+    storage = data.pop("storage", {})
+    sections = (table, options, pools, sources, sinks, optimizer, deploy, serve, *given, traces, storage)
     for name, section in (*data.items(), *zip(SECTIONS, sections, strict=True)):
         _check_section(file, name, section)
     if unknown := sorted(set(table) - set(KNOWN)):
@@ -473,7 +480,7 @@ def _read(file: Path) -> Sections:
         )
     flat = _flatten(options)
     _check_spark_options(file, flat)
-    return table, flat, pools, sources, sinks, optimizer, deploy, serve, lake, openlineage, traces
+    return table, flat, pools, sources, sinks, optimizer, deploy, serve, lake, openlineage, traces, storage
 
 
 def _check_section(file: Path, name: str, section: object) -> None:

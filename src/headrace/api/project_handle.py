@@ -13,8 +13,10 @@ from headrace import config
 from headrace.api.session import LazySpark
 from headrace.catalog import Catalog
 from headrace.events import Event, Events, fields_of, kind_of
+from headrace.lake.file_access import reach_by
 from headrace.lakes.lake_server import LakeServer
 from headrace.lakes.lake_settings import LakeSettings
+from headrace.lakes.storage_settings import warehouses
 from headrace.names import TableName, qualify, split_identifier
 
 if TYPE_CHECKING:
@@ -73,6 +75,9 @@ class ProjectHandle:
     ) -> None:
         self.settings = settings
         self.events = Events()
+        known = warehouses(settings.warehouse, settings.storage, settings.spark_options)
+        for warehouse, properties in known.items():
+            reach_by(warehouse, properties)
         self._catalog = Catalog.open(
             settings.catalog_url, events=self.events, create=create, lake=_open_lake(settings.lake)
         )

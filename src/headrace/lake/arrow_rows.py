@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from headrace.errors import EnvironmentFault
+from headrace.lake.file_access import properties_at
 from headrace.lake.tables import VERSION
 from headrace.names import WEIGHT
 
@@ -53,7 +54,7 @@ def _read(location: str, snapshot: int | None, columns: tuple[str, ...], where: 
     from pyiceberg.table import ALWAYS_TRUE, StaticTable
 
     try:
-        table = StaticTable.from_metadata(location)
+        table = StaticTable.from_metadata(location, properties_at(location))
         scan = table.scan(where or ALWAYS_TRUE, selected_fields=columns, snapshot_id=snapshot)
         reader = ArrowScan(table.metadata, table.io, scan.projection(), scan.row_filter)
         for task in scan.plan_files():

@@ -13,6 +13,7 @@ from urllib.parse import unquote, urlparse
 
 from headrace.algebra.schema import Column
 from headrace.errors import EnvironmentFault
+from headrace.lake.file_access import read_file
 from headrace.lake.iceberg_types import ddl_type
 
 Json = dict[str, Any]
@@ -196,10 +197,7 @@ def read_bytes(location: str) -> bytes:
     path = local_path(location)
     if path is not None:  # opening the file directly is ten times faster than going through a FileIO
         return path.read_bytes()
-    from pyiceberg.io import load_file_io
-
-    with load_file_io({}, location).new_input(location).open() as stream:
-        return stream.read()
+    return read_file(location)
 
 
 def parse_metadata(location: str, data: Json, former: TableMeta | None = None) -> TableMeta:

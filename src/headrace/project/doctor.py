@@ -19,6 +19,7 @@ from typing import Any
 from headrace import config
 from headrace.errors import HeadraceError
 from headrace.extras import extra_of
+from headrace.lakes.storage_settings import warehouses
 
 OLDEST_PYTHON = (3, 11)
 """As in pyproject.toml, which nothing enforces for a checkout on the path."""
@@ -152,12 +153,12 @@ def check_jars(settings: config.Settings) -> Check:
         return Check("Jars", Outcome.OK, "not needed: Spark runs elsewhere (spark_remote)")
     from headrace.spark import jars
 
-    if absent := jars.missing(settings.jars):
+    if absent := jars.missing(settings.jars, jars.needed(settings)):
         names = ", ".join(jar.file for jar in absent)
         remedy = "They are fetched when Spark first starts; `headrace doctor --spark` does it now."
         return Check("Jars", Outcome.WARN, f"{settings.jars} lacks {names}", remedy)
-    jars.verify(settings.jars)
-    return Check("Jars", Outcome.OK, f"{len(jars.JARS)} in {settings.jars}, checksums right")
+    jars.verify(settings)
+    return Check("Jars", Outcome.OK, f"{len(jars.needed(settings))} in {settings.jars}, checksums right")
 
 
 def check_catalog(settings: config.Settings) -> Check:
@@ -196,7 +197,7 @@ def check_lake(settings: config.Settings) -> Check:
 def check_warehouse(settings: config.Settings) -> Check:
     """Return the warehouse can be written and has room."""
     if "://" in settings.warehouse:
-        return Check("Warehouse", Outcome.OK, f"{settings.warehouse} (Spark reaches it; see --spark)")
+        return _checked_store(settings)
     folder = Path(settings.warehouse.removeprefix("file:"))
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -211,6 +212,18 @@ def check_warehouse(settings: config.Settings) -> Check:
         return Check("Warehouse", Outcome.OK, finding)
     outcome = Outcome.FAIL if free < CRAMPED else Outcome.WARN
     return Check("Warehouse", outcome, finding, "Make room on that disk, or set warehouse in headrace.toml.")
+
+
+def _checked_store(settings: config.Settings) -> Check:
+    """Try to write to an object store from this process, as Spark will from its own."""
+    from headrace.lake.file_access import reach_by, writing_fails
+
+    for warehouse, properties in warehouses(settings.warehouse, settings.storage, settings.spark_options).items():
+        reach_by(warehouse, properties)
+    if (why := writing_fails(settings.warehouse)) is None:
+        return Check("Warehouse", Outcome.OK, f"{settings.warehouse} can be written")
+    remedy = "Check warehouse, and the endpoint and credentials in [storage] of headrace.toml."
+    return Check("Warehouse", Outcome.FAIL, f"{settings.warehouse} cannot be written: {why}", remedy)
 
 
 def check_clocks(settings: config.Settings) -> Check:

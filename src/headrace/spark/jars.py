@@ -19,6 +19,7 @@ from pathlib import Path
 from headrace.config import Settings
 from headrace.errors import EnvironmentFault
 from headrace.events import Events, Notice
+from headrace.lakes.storage_settings import IMPLEMENTATION, S3_FILE_IO, file_access
 from headrace.spark.java import find_java
 
 
@@ -73,6 +74,20 @@ JARS = (
     ),
 )
 
+S3_JAR = Jar(
+    "org.apache.iceberg",
+    "iceberg-aws-bundle",
+    "1.12.0",
+    "dd7e49ffa4ac9b215bed846581991259e3aec9bb2fa08d6cec029c46cd66d957",
+)
+"""Iceberg's access to S3, of the version of Iceberg's own jar; 69 MB, so only where a warehouse is there."""
+
+
+def needed(settings: Settings) -> tuple[Jar, ...]:
+    """Return the jars that a project's sessions need."""
+    in_s3 = file_access(settings.warehouse, settings.storage).get(IMPLEMENTATION) == S3_FILE_IO
+    return (*JARS, S3_JAR) if in_s3 else JARS
+
 
 def missing(folder: Path, jars: tuple[Jar, ...] | None = None) -> tuple[Jar, ...]:
     """Return the jars that `folder` does not hold yet: of some, or of Spark's when None."""
@@ -88,7 +103,7 @@ def ensure(settings: Settings, events: Events | None = None, jars: tuple[Jar, ..
     Raises:
         EnvironmentFault: `JARS_UNAVAILABLE` (retryable), `JAR_CORRUPT`, `JAVA_MISSING`, `JAVA_UNSUPPORTED`.
     """
-    folder, jars = settings.jars, JARS if jars is None else jars
+    folder, jars = settings.jars, needed(settings) if jars is None else jars
     if missing(folder, jars):
         with locked(folder):
             for jar in missing(folder, jars):
@@ -98,15 +113,15 @@ def ensure(settings: Settings, events: Events | None = None, jars: tuple[Jar, ..
     return tuple(folder / jar.file for jar in jars)
 
 
-def verify(folder: Path) -> None:
-    """Check every jar's checksum.
+def verify(settings: Settings) -> None:
+    """Check the checksum of every jar of a project's sessions that is there.
 
     Raises:
         EnvironmentFault: `JAR_CORRUPT` for a file that is not what was pinned.
     """
-    for jar in JARS:
-        if (folder / jar.file).is_file():
-            _check(jar, folder / jar.file, folder / jar.file)
+    for jar in needed(settings):
+        if (file := settings.jars / jar.file).is_file():
+            _check(jar, file, file)
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from headrace.errors import EnvironmentFault, UserError
 from headrace.events import Events, SparkStarted, SparkStarting
 from headrace.extras import CONNECT_PACKAGES, require
 from headrace.lakes.lake_settings import CREDENTIAL, TOKEN, LakeSettings
+from headrace.lakes.storage_settings import file_access, is_secret
 from headrace.names import LAKE, STAGING
 from headrace.spark.class_archive import java_options
 from headrace.spark.errors import translated
@@ -95,11 +96,13 @@ def catalog_options(settings: Settings) -> dict[str, str]:
         "table-default.format-version": str(settings.format_version),
         **{f"table-default.write.{m}.mode": "merge-on-read" for m in ("delete", "update", "merge")},
         "table-default.commit.manifest.min-count-to-merge": "8",  # each manifest costs every scan 3 ms of planning
+        **file_access(settings.warehouse, settings.storage),
     }
     options: dict[str, str] = {}
     for name in CATALOGS:
         prefix = f"spark.sql.catalog.{name}"
-        given = common if name == STAGING or settings.lake is None else _rest_options(settings.lake, common)
+        elsewhere = None if name == STAGING else settings.lake
+        given = common if elsewhere is None else {**settings.storage, **_rest_options(elsewhere, common)}
         options |= {prefix: _CATALOG_CLASS, **{f"{prefix}.{k}": v for k, v in given.items()}}
     return options
 
@@ -120,7 +123,10 @@ def _rest_options(lake: LakeSettings, common: Mapping[str, str]) -> dict[str, st
 
 
 def session_options(settings: Settings, jars: tuple[Path, ...]) -> dict[str, str]:
-    """Return all Spark options of a session of ours; the user's own come last and win."""
+    """Return all Spark options of a session of ours; the user's own come last and win.
+
+    Jars of the user's come beside ours.
+    """
     local = settings.spark_master.startswith("local")
     options = {
         "spark.app.name": "headrace",
@@ -141,7 +147,19 @@ def session_options(settings: Settings, jars: tuple[Path, ...]) -> dict[str, str
         **({"spark.redaction.regex": _REDACTED} if settings.lake is not None else {}),
         **(_local_options(settings, jars) if local else _cluster_options(jars)),
     }
-    return {**options, **settings.spark_options}
+    given = settings.spark_options
+    both = {
+        name: _joined(options[name], given[name], sign) for name, sign in _JARS if name in options and name in given
+    }
+    return {**options, **given, **both}
+
+
+_JARS = (("spark.jars", ","), ("spark.driver.extraClassPath", os.pathsep))
+"""Options that name jars, and what stands between two."""
+
+
+def _joined(ours: str, theirs: str, sign: str) -> str:
+    return sign.join(dict.fromkeys(filter(None, (*theirs.split(sign), *ours.split(sign)))))
 
 
 _REDACTED = "(?i)secret|password|token|credential|access[.]?key"
@@ -365,15 +383,12 @@ def check_session(session: SparkSession, settings: Settings) -> None:
         )
 
 
-_SECRET = ("password", ".token", ".credential")
-
-
 def _identifying(options: Mapping[str, str]) -> list[str]:
-    return [k for k in options if not k.endswith(_SECRET) and ".table-default." not in k and "init-catalog" not in k]
+    return [k for k in options if not is_secret(k) and ".table-default." not in k and "init-catalog" not in k]
 
 
 def _shown(name: str, value: str | None) -> str:
-    return "hidden" if name.endswith(_SECRET) else repr(value) if value is not None else "not set"
+    return "hidden" if is_secret(name) else repr(value) if value is not None else "not set"
 
 
 def catalog_names(session: SparkSession) -> frozenset[str]:

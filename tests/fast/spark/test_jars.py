@@ -78,10 +78,10 @@ def test_an_altered_file_is_never_used(tmp_path, monkeypatch, settings):
 def test_a_file_that_rots_later_is_found(settings):
     settings.jars.mkdir()
     (settings.jars / FAKE.file).write_bytes(CONTENT)
-    verify(settings.jars)
+    verify(settings)
     (settings.jars / FAKE.file).write_bytes(b"x")
     with pytest.raises(EnvironmentFault, match="JAR_CORRUPT"):
-        verify(settings.jars)
+        verify(settings)
 
 
 def test_without_a_network_the_error_says_what_to_copy_where(tmp_path, monkeypatch, settings):
@@ -99,3 +99,13 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path, settings):
     with pytest.raises(EnvironmentFault, match="JARS_UNAVAILABLE") as caught:
         ensure(replace(settings, jars_dir=str(tmp_path / "file" / "jars")))
     assert "jars_dir" in str(caught.value)
+
+
+def test_a_warehouse_in_s3_needs_one_jar_more(tmp_path):
+    settings = default_settings(tmp_path)
+    assert jars.needed(settings) == jars.JARS
+    assert jars.needed(replace(settings, warehouse="s3://lake/shop")) == (*jars.JARS, jars.S3_JAR)
+    other = replace(settings, warehouse="s3://lake/shop", storage={"io-impl": "org.apache.iceberg.hadoop.HadoopFileIO"})
+    assert jars.needed(other) == jars.JARS
+    iceberg = next(jar for jar in jars.JARS if jar.artifact.startswith("iceberg-spark-runtime"))
+    assert jars.S3_JAR.version == iceberg.version

@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from headrace.config import default_settings
-from headrace.errors import UserError
-from headrace.spark.session import catalog_options, jdbc_options, session_options
+from headrace.errors import EnvironmentFault, UserError
+from headrace.spark.session import catalog_options, check_session, jdbc_options, session_options
 
 JARS = (Path("/jars/a.jar"), Path("/jars/b.jar"))
 
@@ -65,3 +65,33 @@ def test_jars_reach_the_driver_of_a_local_session_and_the_executors_of_a_cluster
     cluster = session_options(replace(settings, spark_master="spark://host:7077"), JARS)
     assert cluster["spark.jars"] == "/jars/a.jar,/jars/b.jar"
     assert "spark.driver.memory" not in cluster
+
+
+def test_jars_of_the_user_come_beside_ours(settings):
+    mine = {"spark.jars": "/mine/c.jar,/jars/b.jar"}
+    options = session_options(replace(settings, spark_master="spark://host:7077", spark_options=mine), JARS)
+    assert options["spark.jars"] == "/mine/c.jar,/jars/b.jar,/jars/a.jar"
+    local = session_options(replace(settings, spark_options={"spark.driver.extraClassPath": "/mine/c.jar"}), JARS)
+    assert local["spark.driver.extraClassPath"] == "/mine/c.jar:/jars/a.jar:/jars/b.jar"
+
+
+def test_storage_is_known_to_both_catalogs_and_its_secrets_are_shown_to_nobody(settings):
+    storage = {"s3.endpoint": "http://store:9000", "s3.secret-access-key": "hush"}
+    options = catalog_options(replace(settings, warehouse="s3://lake/shop", storage=storage))
+    for catalog in ("lake", "staging"):
+        prefix = f"spark.sql.catalog.{catalog}"
+        assert options[f"{prefix}.io-impl"] == "org.apache.iceberg.aws.s3.S3FileIO"
+        assert options[f"{prefix}.s3.endpoint"] == "http://store:9000"
+        assert options[f"{prefix}.s3.secret-access-key"] == "hush"
+    assert "hush" not in repr(replace(settings, storage=storage))
+    wanted = replace(settings, warehouse="s3://lake/shop", storage=storage)
+    with pytest.raises(EnvironmentFault, match="SESSION_NOT_CONFIGURED") as caught:
+        check_session(Bare(), wanted)
+    assert "s3.endpoint" in str(caught.value)
+    assert "hush" not in str(caught.value)
+
+
+class Bare:
+    """A session without any option."""
+
+    conf: dict[str, str] = {}  # noqa: RUF012

@@ -25,7 +25,7 @@ def init(asked: Invocation, folder: Path | None, catalog_url: str | None, wareho
     \b
     Examples:
       headrace init shop
-      headrace init shop --catalog-url postgresql://etl@db.internal/headrace --warehouse s3a://lake/shop
+      headrace init shop --catalog-url postgresql://etl@db.internal/headrace --warehouse s3://lake/shop
     """
     from headrace.project.new_project import init_project
 

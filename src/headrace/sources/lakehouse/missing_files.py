@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 
 from headrace.errors import HeadraceError
+from headrace.lake.file_access import file_io
 from headrace.lake.metadata import TableMeta, local_path, read_metadata
 from headrace.sources.lakehouse.manifests import live_files, manifest_list, manifests
 
@@ -52,6 +53,4 @@ def _exists(path: str) -> bool:
     local = local_path(path)
     if local is not None:
         return local.exists()
-    from pyiceberg.io import load_file_io
-
-    return load_file_io({}, path).new_input(path).exists()
+    return file_io(path).new_input(path).exists()

@@ -1,6 +1,6 @@
 # One command each; every target sets up what it needs first, and a second run finds that done.
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo demo-postgres demo-deploy test fresh-durations check test-fast test-histories test-spark test-crash test-long test-postgres test-citus test-tpcds test-browser test-terminal test-dbt test-rest docs bench lock clean
+.PHONY: help setup java demo demo-postgres demo-deploy test fresh-durations check test-fast test-histories test-spark test-crash test-long test-postgres test-citus test-queries test-browser test-terminal test-dbt test-rest docs bench lock clean
 SHELL := /bin/sh
 
 BIN := .venv/bin
@@ -24,6 +24,7 @@ ORDER = $(addprefix tests/fast/,test_layers.py test_rooms.py test_papers.py test
 # A process each: a JVM holds one Spark session, and every tier configures its own.
 SPARK_TIERS = tests/spark tests/pipeline tests/cli
 OTHER_POSTGRES ?= 15
+SUITES ?= tpcds nexmark
 SCALE ?= 2
 ROUNDS ?= 2
 
@@ -95,8 +96,9 @@ test-postgres: .venv/.stamp-setup ## The tests of capture against another Postgr
 test-citus: setup ## Capture from a real Citus cluster (HEADRACE_CITUS_BIN names a folder with PostgreSQL and Citus installed)
 	@scripts/find-citus >/dev/null && $(WITH_JAVA) $(PYTEST) tests/citus
 
-test-tpcds: setup ## TPC-DS' 99 queries on Spark through ten rounds of changes, verified after each (TPCDS="--rounds 3 --queries q1,q2")
-	@scripts/setup-tpcds && PYTHONPATH=tests $(WITH_JAVA) $(BIN)/python -m bench.tpcds $(TPCDS)
+test-queries: setup ## TPC-DS and Nexmark on Spark, verified through rounds of changes (SUITES=tpcds OPTIONS="--rounds 3 --queries q1,q2")
+	@scripts/setup-tpcds && for suite in $(SUITES); do \
+		PYTHONPATH=tests $(WITH_JAVA) $(BIN)/python -m bench.suites $$suite $(OPTIONS) || exit 1; done
 
 test-browser: .venv/.stamp-setup ## The page in a real Chromium, which is found or installed; renews the pictures of docs/images
 	@browser=$$(scripts/find-chromium) && HEADRACE_CHROMIUM="$$browser" HEADRACE_SCREENSHOTS=docs/images \

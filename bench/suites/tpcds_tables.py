@@ -1,9 +1,8 @@
-"""Writes the tables of TPC-DS, their changes in rounds, and its 99 queries; run by an interpreter with `dsdgen`.
+"""Writes the tables of TPC-DS, their changes in rounds, and its 99 queries: `python -m bench.suites.tpcds_tables`.
 
-`python generate.py FOLDER ROUNDS` needs DuckDB's extension `tpcds` from PyPI, which goes with another DuckDB than that
-of the tests; `scripts/setup-tpcds` makes an environment for it. Tables are those of scale 0.01, with fewer facts
-whose keys meet more often, and more stores, warehouses and the like, of which that scale has one each. In each round
-every table loses a part of its rows, and those of the round before come back: some columns NULL, others changed.
+Needs DuckDB's extension `tpcds` from PyPI, which goes with another DuckDB than that of the tests: `scripts/setup-tpcds`
+makes an environment for it. Tables are those of scale 0.01, with fewer facts whose keys meet more often, and more
+stores, warehouses and the like, of which that scale has one each.
 """
 
 from __future__ import annotations
@@ -14,35 +13,39 @@ from pathlib import Path
 
 import duckdb
 
-PARTS = 40
-"""One of so many parts of each table goes in a round."""
+from bench.suites.rounds import split
 
 KEYS = {
-    "call_center": "cc_call_center_sk",
-    "catalog_page": "cp_catalog_page_sk",
-    "catalog_returns": "cr_item_sk, cr_order_number",
-    "catalog_sales": "cs_item_sk, cs_order_number",
-    "customer": "c_customer_sk",
-    "customer_address": "ca_address_sk",
-    "customer_demographics": "cd_demo_sk",
-    "date_dim": "d_date_sk",
-    "household_demographics": "hd_demo_sk",
-    "income_band": "ib_income_band_sk",
-    "inventory": "inv_date_sk, inv_item_sk, inv_warehouse_sk",
-    "item": "i_item_sk",
-    "promotion": "p_promo_sk",
-    "reason": "r_reason_sk",
-    "ship_mode": "sm_ship_mode_sk",
-    "store": "s_store_sk",
-    "store_returns": "sr_item_sk, sr_ticket_number",
-    "store_sales": "ss_item_sk, ss_ticket_number",
-    "time_dim": "t_time_sk",
-    "warehouse": "w_warehouse_sk",
-    "web_page": "wp_web_page_sk",
-    "web_returns": "wr_item_sk, wr_order_number",
-    "web_sales": "ws_item_sk, ws_order_number",
-    "web_site": "web_site_sk",
+    "call_center": ("cc_call_center_sk",),
+    "catalog_page": ("cp_catalog_page_sk",),
+    "catalog_returns": ("cr_item_sk", "cr_order_number"),
+    "catalog_sales": ("cs_item_sk", "cs_order_number"),
+    "customer": ("c_customer_sk",),
+    "customer_address": ("ca_address_sk",),
+    "customer_demographics": ("cd_demo_sk",),
+    "date_dim": ("d_date_sk",),
+    "household_demographics": ("hd_demo_sk",),
+    "income_band": ("ib_income_band_sk",),
+    "inventory": ("inv_date_sk", "inv_item_sk", "inv_warehouse_sk"),
+    "item": ("i_item_sk",),
+    "promotion": ("p_promo_sk",),
+    "reason": ("r_reason_sk",),
+    "ship_mode": ("sm_ship_mode_sk",),
+    "store": ("s_store_sk",),
+    "store_returns": ("sr_item_sk", "sr_ticket_number"),
+    "store_sales": ("ss_item_sk", "ss_ticket_number"),
+    "time_dim": ("t_time_sk",),
+    "warehouse": ("w_warehouse_sk",),
+    "web_page": ("wp_web_page_sk",),
+    "web_returns": ("wr_item_sk", "wr_order_number"),
+    "web_sales": ("ws_item_sk", "ws_order_number"),
+    "web_site": ("web_site_sk",),
 }
+
+SAME = frozenset(
+    ["d_date", "d_week_seq", "d_month_seq", "ca_gmt_offset", "s_gmt_offset", "cc_gmt_offset", "web_gmt_offset"]
+)
+"""Columns that no change touches, as hardly any row would be found by them afterwards."""
 
 SEVERAL = {"store": 6, "warehouse": 3, "call_center": 3, "web_site": 3, "web_page": 4, "reason": 6, "promotion": 9}
 """Small tables get so many rows: copies of their own under new keys, some of whose columns are turned around."""
@@ -96,13 +99,13 @@ def main(folder: Path, rounds: int) -> None:
     (folder / "queries.json").write_text(json.dumps(queries, indent=1))
     for table, keys in KEYS.items():
         shape(database, table)
-        split(database, table, keys.split(", "), folder, rounds)
+        split(database, table, keys, folder, rounds, same=SAME)
 
 
 def shape(database: duckdb.DuckDBPyConnection, table: str) -> None:
     """Leave fewer rows whose keys meet more often, and none of a key that is there already."""
     columns = [name for name, *_ in database.execute(f"DESCRIBE {table}").fetchall()]
-    own = KEYS[table].split(", ")
+    own = KEYS[table]
     rows = SEVERAL.get(table)
     shown = [_shaped(name, columns, own) for name in columns]
     source = table
@@ -119,7 +122,7 @@ def shape(database: duckdb.DuckDBPyConnection, table: str) -> None:
     )
 
 
-def _shaped(name: str, columns: list[str], own: list[str]) -> str:
+def _shaped(name: str, columns: list[str], own: tuple[str, ...]) -> str:
     if name in _COARSER:
         return f"{_COARSER[name]} AS {name}"
     if name.endswith("_time_sk") and name not in own:
@@ -171,40 +174,11 @@ _TURNED = {
 
 
 def _copied(name: str, table: str) -> str:
-    if name == KEYS[table]:
+    if name in KEYS[table]:
         return f"(1 + n)::INTEGER AS {name}"
     if name.endswith("_id") and name != "s_market_id" and name.split("_", 1)[1] not in ("division_id", "company_id"):
         return f"{name} || n AS {name}"
     return f"{_TURNED[name]} AS {name}" if name in _TURNED else name
-
-
-def split(database: duckdb.DuckDBPyConnection, table: str, keys: list[str], folder: Path, rounds: int) -> None:
-    """Write a table's first rows, and what goes and comes in each round."""
-    count = database.execute(f"SELECT count(*) FROM {table}").fetchone()
-    parts = min(PARTS, max(3, (count or (0,))[0] // 2))
-    part = f"hash({', '.join(keys)}) % {parts}"
-    home = folder / table
-    home.mkdir(exist_ok=True)
-    database.execute(f"COPY (SELECT * FROM {table} WHERE {part} <> 0) TO '{home}/first.parquet'")
-    for number in range(1, rounds + 1):
-        gone = f"SELECT {', '.join(keys)} FROM {table} WHERE {part} = {number % parts}"
-        changed = ", ".join(_changed(database, table, keys, number))
-        come = f"SELECT {changed} FROM {table} WHERE {part} = {(number - 1) % parts}"
-        database.execute(f"COPY ({gone}) TO '{home}/gone{number}.parquet'")
-        database.execute(f"COPY ({come}) TO '{home}/come{number}.parquet'")
-
-
-def _changed(database: duckdb.DuckDBPyConnection, table: str, keys: list[str], number: int) -> list[str]:
-    """Return a table's columns, NULL in a few rows, amounts a little larger."""
-    out = []
-    for name, type_, *_ in database.execute(f"DESCRIBE {table}").fetchall():
-        chance = f"hash({', '.join(keys)}, '{name}', {number})"
-        value = name
-        if type_.startswith("DECIMAL") and "gmt_offset" not in name:
-            value = f"(CASE WHEN {chance} % 5 = 1 THEN {name} + {number} ELSE {name} END)::{type_}"
-        keeps = name in keys or name in ("d_date", "d_week_seq", "d_month_seq")
-        out.append(name if keeps else f"CASE WHEN {chance} % 20 = 0 THEN NULL ELSE {value} END AS {name}")
-    return out
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import duckdb
 import sqlglot
 from sqlglot import exp
 
-from bench.tpcds.parameters import PARAMETERS
+from bench.suites.tpcds_parameters import PARAMETERS
 
 
 def texts(folder: Path) -> dict[str, str]:

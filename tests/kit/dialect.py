@@ -21,6 +21,12 @@ def for_duckdb(tree: exp.Expr) -> exp.Expr:
     for call in list(tree.find_all(exp.Anonymous)):
         if call.name.lower() == "window":
             call.replace(exp.Explode(this=_spans(*call.expressions)))
+    for fold in list(tree.find_all(exp.Reduce)):
+        _with_fields_by_name(fold)
+        if (finish := fold.args.get("finish")) is not None:
+            fold.set("finish", None)
+            last = exp.func("list_transform", exp.Array(expressions=[fold.copy()]), finish)
+            fold.replace(exp.func("list_extract", last, exp.Literal.number(1)))
     for item in list(tree.find_all(exp.Aliases)):
         if lists := list(_lists(item)):
             shown = [
@@ -32,6 +38,18 @@ def for_duckdb(tree: exp.Expr) -> exp.Expr:
             own = [new for each in select.expressions for new in (shown if each is item else [each])]
             select.set("expressions", own)
     return tree
+
+
+def _with_fields_by_name(fold: exp.Reduce) -> None:
+    """Have functions over structs take fields by name, as DuckDB takes `a.n` for a column beside GROUP BY."""
+    for function in fold.find_all(exp.Lambda):
+        names = {each.name for each in function.expressions}
+        for field in list(function.find_all(exp.Dot, exp.Column)):
+            of = field.this if isinstance(field, exp.Dot) else field.args.get("table")
+            if of is not None and of.name in names:
+                name = field.expression if isinstance(field, exp.Dot) else field.this
+                text = exp.Literal.string(name.name)
+                field.replace(exp.func("struct_extract", exp.to_identifier(of.name), text))
 
 
 def _lists(item: exp.Aliases) -> Iterator[exp.Expr]:

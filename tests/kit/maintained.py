@@ -89,7 +89,6 @@ class Maintained:
         rightly = (
             "of floats",
             "correlated subquery",
-            "over no rows is not NULL.",
             "not a function of the sources.",
             "size of the query",
         )

@@ -214,5 +214,8 @@ SELECT sum(CASE WHEN ssci.customer_sk IS NOT NULL AND csci.customer_sk IS NULL T
 FROM ssci FULL OUTER JOIN csci ON ssci.customer_sk = csci.customer_sk AND ssci.item_sk = csci.item_sk""",
 } | tpcds_long.QUERIES
 
-REFUSED = frozenset(["q39"])
-"""Those that are refreshed FULL: q39 compares statistics, which are floating-point numbers, below a join."""
+REFUSED = frozenset[str]()
+"""Those that are refreshed FULL: none."""
+
+UNMOVED = frozenset(["q39"])
+"""Those whose result random rows leave empty: q39 has two months of one item in one warehouse side by side."""

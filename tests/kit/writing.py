@@ -22,7 +22,7 @@ class Writing(ABC):
         draw: Draws.
         tables: The tables it reads.
         ctes: The common table expressions in sight.
-        inexact: Whether there may be sums and statistics of floating-point numbers, which only the top can have.
+        inexact: Whether there may be sums and statistics of floating-point numbers.
         aliases: How many there are.
         columns: Likewise.
     """

@@ -21,7 +21,6 @@ RIGHTLY = (
     "floating-point numbers below",
     "NOT IN over floating-point numbers",
     "outer columns",
-    "over no rows is not NULL",
     "The subquery compares",
     "IN (subquery) is not",
 )

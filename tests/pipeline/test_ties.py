@@ -25,6 +25,9 @@ QUERIES = {
     "chosen": """SELECT tag, max_by(v, ts) AS greatest, min_by(tag, x) FILTER (WHERE v < 4) AS least,
         any_value(v) AS any, first(x) AS f, last(tag, true) AS l, mode(v) AS m FROM {ns}.e
         GROUP BY tag, id % 2""",
+    "summed": """SELECT e.id, e.v, g.s, g.a FROM {ns}.e JOIN (SELECT tag, sum(x * 0.1D) AS s, avg(x) AS a,
+        var_pop(v) AS p, stddev(x) FILTER (WHERE v < 4) AS d FROM {ns}.e GROUP BY tag) AS g ON g.tag = e.tag
+        WHERE coalesce(g.d, 0) >= g.p OR e.x > (SELECT avg(i.x) FROM {ns}.e AS i WHERE i.id = e.id)""",
     "listed": """SELECT id, collect_list(v) AS vs, array_agg(x) AS xs, listagg(tag, ',') AS tags, first(v) AS v,
         array_join(collect_set(tag), '-') AS kinds FROM {ns}.e GROUP BY id ORDER BY v LIMIT 3""",
 }

@@ -14,6 +14,7 @@ from headrace.algebra.tree import sources, transform, walk
 from headrace.compiler.choices import by_equality, settled_choices
 from headrace.compiler.compiled_view import CompiledView
 from headrace.compiler.derive import companion_types, full_program
+from headrace.compiler.float_sums import ordered_sums
 from headrace.compiler.maintainability import TypesOf, Undetermined, not_kept, undetermined_rows, unmatched_columns
 from headrace.compiler.tie_breaks import candidates
 from headrace.errors import HeadraceError
@@ -48,6 +49,7 @@ def compile_view(
     optimizer: Optimizer | None = None,
     refine: bool = False,
     settle: int = 2,
+    in_order: bool | None = None,
     describe_query: Describe | None = None,
     moving: bool = False,
 ) -> CompiledView:
@@ -65,6 +67,8 @@ def compile_view(
         optimizer: Runs the passes; one with all of them when None.
         refine: Whether orders that leave ties are refined, where the query is maintained then.
         settle: How often aggregates that choose among rows are settled at most; what hides others is settled first.
+        in_order: Whether sums of floats are added up in a fixed order, where the query is maintained then; as `refine`
+            when None.
         describe_query: As `describe`, of the query's own text, refined or not.
         moving: Whether functions of the time read that of the refresh, where the query is maintained then.
 
@@ -72,6 +76,7 @@ def compile_view(
         UserError: the text is no valid query; what the reader and the analyser raise.
     """
     own = describe_query or describe
+    in_order = refine if in_order is None else in_order
     reading = read(
         query,
         resolve=resolve,
@@ -91,6 +96,7 @@ def compile_view(
         functions=functions,
         keys=keys,
         optimizer=optimizer,
+        in_order=in_order,
         describe_query=own,
     )
     views = partial(view_texts, query, resolve, schema)
@@ -115,6 +121,10 @@ def compile_view(
     view = compile_tree(tree, describe, query=query, ansi=ansi, keys=keys, optimizer=optimizer)
     loose = open_ends.refusals
     refusals = reading.refusals + unmatched_columns(view, output) + loose + not_kept(view, output, types_of)
+    if in_order and (added := ordered_sums(query, refusals)):
+        ordered = _settled(partial(again, in_order=False), query, added, output)
+        if ordered is not None:
+            return ordered
     if refusals:
         return CompiledView(query, reading.sources, output, None, refusals, None, ansi)
     rests_on_keys = view.rests_on_keys or rests_on_keys
@@ -147,7 +157,13 @@ def _settled(
         return None
     if view.refusals or view.output != output or not _moves_rightly(view.tree):
         return None
-    return replace(view, query=query, refinements=composed(added, view.refinements))
+    both = composed(added, view.refinements)
+    return replace(view, query=query, refinements=both) if _apart(query, both, view) else None
+
+
+def _apart(query: str, refinements: tuple[Refinement, ...], view: CompiledView) -> bool:
+    """Return whether what is refined can be put into a text at once: none stands in another."""
+    return refined(query, refinements) == refined(view.query, view.refinements)
 
 
 def _moves_rightly(tree: Relation | None) -> bool:
@@ -178,9 +194,7 @@ def _chosen(
         return None
     collated = by_equality(added) and any("collate" in each.lower() for each in view.types.values())
     both = composed(added, view.refinements)
-    # an order that stands within what was put in would be put elsewhere
-    apart = refined(query, both) == refined(view.query, view.refinements)
-    if view.refusals or view.output != output or collated or not apart:
+    if view.refusals or view.output != output or collated or not _apart(query, both, view):
         return None
     return replace(view, query=query, refinements=both)
 

@@ -13,6 +13,7 @@ from headrace.algebra.relations import Aggregate, AggregateCall, Relation, Windo
 from headrace.algebra.scalar import called_with_column
 from headrace.algebra.schema import Column
 from headrace.algebra.tree import walk
+from headrace.errors import Place
 from headrace.ivm.query_root import root_of
 from headrace.ivm.rules.partitions import window_at_root
 from headrace.optimizer.auxiliary_views.top_groups import grouped
@@ -24,8 +25,10 @@ _MOMENTS |= {"skewness", "kurtosis", "corr", "covar_pop", "covar_samp", "regr_av
 _MOMENTS |= {"regr_r2", "regr_slope", "regr_sxx", "regr_sxy", "regr_syy"}
 
 
-def inexact(tree: Relation, types_of: Callable[[Relation], tuple[Column, ...]]) -> tuple[str, ...]:
-    """Return functions whose old values cannot be recomputed to the last digit.
+def inexact(
+    tree: Relation, types_of: Callable[[Relation], tuple[Column, ...]]
+) -> Mapping[str, tuple[Place | None, ...]]:
+    """Return functions whose old values cannot be recomputed to the last digit, with places.
 
     Args:
         tree: The query, with types.
@@ -33,16 +36,20 @@ def inexact(tree: Relation, types_of: Callable[[Relation], tuple[Column, ...]]) 
     """
     root = root_of(tree) or grouped(tree)
     at_root = {root.aggregate} if root is not None else {window_at_root(tree)}
-    return tuple(dict.fromkeys(name for node in walk(tree) if node not in at_root for name in _in(node, types_of)))
+    found: dict[str, dict[Place | None, None]] = {}
+    for node in walk(tree):
+        for call in _in(node, types_of) if node not in at_root else ():
+            found.setdefault(call.function, {})[call.place] = None
+    return {name: tuple(places) for name, places in found.items()}
 
 
-def _in(node: Relation, types_of: Callable[[Relation], tuple[Column, ...]]) -> Iterator[str]:
+def _in(node: Relation, types_of: Callable[[Relation], tuple[Column, ...]]) -> Iterator[AggregateCall | WindowCall]:
     if isinstance(node, Aggregate):
-        yield from (call.function for call in node.calls if _aggregate(call))
+        yield from (call for call in node.calls if _aggregate(call))
     elif isinstance(node, Window) and any(c.function in _SUMS | _MOMENTS for c in node.calls):
         inputs = {c.name: c.type for c in types_of(node.input)}
         outputs = {c.name: c.type for c in types_of(node)}
-        yield from (call.function for call in node.calls if _windowed(call, inputs, outputs))
+        yield from (call for call in node.calls if _windowed(call, inputs, outputs))
 
 
 def _aggregate(call: AggregateCall) -> bool:

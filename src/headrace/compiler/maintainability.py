@@ -28,6 +28,7 @@ from headrace.compiler.inexact_values import inexact
 from headrace.sql.reader.functions.order_dependence import unsettled
 from headrace.sql.reader.functions.ties import FindKeys, LooseOrder, loose_orders
 from headrace.sql.reader.refusals import Refusal, not_maintained
+from headrace.sql.refinements import FLOATS
 
 TypesOf = Callable[[Relation], tuple[Column, ...]]
 """The columns of a relation, as Spark sees them."""
@@ -156,8 +157,10 @@ def _inexact(tree: Relation | None, types_of: TypesOf) -> tuple[Refusal, ...]:
     """Refuse inexact values below the root, as retractions must equal what is stored."""
     message = "{0} of floating-point numbers below another operator cannot be computed a second time to the last digit."
     hint = "Sum decimals (CAST … AS DECIMAL), or make this part a stream table of its own and read that."
-    functions = inexact(tree, types_of) if tree is not None else ()
-    return tuple(not_maintained(f"{f} of floats", None, message.format(f), hint) for f in functions)
+    found = inexact(tree, types_of) if tree is not None else {}
+    return tuple(
+        not_maintained(f + FLOATS, place, message.format(f), hint) for f, places in found.items() for place in places
+    )
 
 
 def _misread(own: tuple[Column, ...], spark: tuple[Column, ...]) -> tuple[Refusal, ...]:

@@ -1,4 +1,4 @@
-"""Refinements: what is written into a query's ORDER BY, so that no rows tie.
+"""Refinements: what is written into a query's text, so that it is a function of its sources.
 
 A query that cuts between ties, or numbers them, has several results that SQL allows. Ordered further by what tells its
 rows apart it has one of them, a function of its sources. The user's text stays; refinements are kept beside it and
@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+
+FLOATS = " of floats"
+"""How the names of constructs end whose result depends on the order of addition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +37,21 @@ class Refinement:
         """Return whether it reads the time of the refresh, and no order is refined."""
         return not self.by
 
-    def __str__(self) -> str:
+    @property
+    def of_floats(self) -> bool:
+        """Return whether it says in which order floats are added up."""
+        return self.construct.endswith(FLOATS)
+
+    @property
+    def how(self) -> str:
+        """Return what becomes of it, in words."""
         if self.of_time:
-            return f"{self.construct}: the time of the refresh, which is part of the frontier"
-        return f"{self.construct}: ties are ordered by {', '.join(self.by)}"
+            return "the time of the refresh, which is part of the frontier"
+        return f"{'added up in the order of' if self.of_floats else 'ordered by'} {', '.join(self.by)}"
+
+    def __str__(self) -> str:
+        ties = "" if self.of_time or self.of_floats else "ties are "
+        return f"{self.construct}: {ties}{self.how}"
 
 
 def refined(query: str, refinements: Iterable[Refinement]) -> str:

@@ -47,6 +47,11 @@ from kit.refined_views import check_left_alone, check_refined, compiled
             "SELECT k, max_by(v, struct(ts, v)) FILTER (WHERE (ts) IS NOT NULL) AS m"
             " FROM (SELECT * FROM t ORDER BY id) GROUP BY k",
         ),
+        # for each row
+        (
+            "SELECT k, (SELECT first(v) FROM t u WHERE u.id = t.id) AS f FROM t",
+            "SELECT k, (SELECT min(v) FROM t u WHERE u.id = t.id) AS f FROM t",
+        ),
     ],
 )
 def test_settled(query: str, expected: str) -> None:
@@ -67,7 +72,6 @@ def test_settled(query: str, expected: str) -> None:
         # other refusals stay, and then the text as well
         "SELECT k, first(v) AS f, approx_percentile(v, 0.5) AS p FROM t GROUP BY k",
         "SELECT k, first(v) AS f, rand() AS r FROM t GROUP BY k",
-        "SELECT k, (SELECT first(v) FROM t u WHERE u.id = t.id) AS f FROM t",
     ],
 )
 def test_not_settled(query: str) -> None:

@@ -267,11 +267,11 @@ def test_what_is_refused_already_is_not_asked_for_its_types(executor: DuckExecut
     query = """
         WITH w AS (
             SELECT DISTINCT o.id AS k,
-              (SELECT sort_array(collect_list(c.name)) FROM customers AS c WHERE c.id = o.id) AS n
+              (SELECT approx_percentile(c.id, 0.5) FROM customers AS c WHERE c.id = o.id) AS n
             FROM orders AS o
         )
         SELECT c.id FROM customers AS c JOIN w ON w.k = c.id WHERE c.id < 3 OR c.id IN (
             SELECT q.k FROM w AS q WHERE q.k < (SELECT max(c.amount) FROM customers AS c WHERE c.id < q.k)
         )"""
     view = compiled(executor, query)
-    assert [r.construct for r in view.refusals] == ["subquery in an expression"]
+    assert {r.construct for r in view.refusals} == {"approx_percentile()"}

@@ -39,7 +39,7 @@ def validation(details: Details, view: CompiledView | None) -> Validation:
         details.refusals,
         tuple(StrategyInfo(line.construct, line.subject, line.how) for line in lines)
         + tuple(
-            StrategyInfo("TIES", each.construct, f"ordered by {', '.join(each.by)}")
+            StrategyInfo("SUM" if each.of_floats else "TIES", each.construct, each.how)
             for each in details.refinements
             if not each.of_time
         )

@@ -9,11 +9,11 @@ Source: Neumann, Kemper, Unnesting Arbitrary Queries, BTW 2015.
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 
 from headrace.algebra.properties.order import equal_means_same
-from headrace.algebra.relations import Aggregate, Join, Project, Relation
+from headrace.algebra.relations import Aggregate, AggregateCall, Join, Project, Relation
 from headrace.algebra.scalar import Scalar, all_of, column, equals, substitute
 from headrace.algebra.tree import identity
 from headrace.algebra.types import decimal_of, is_integer
@@ -144,40 +144,50 @@ def _tight(sides: tuple[Lexemes, ...]) -> bool:
 
 _ZERO_OVER_NOTHING = frozenset(["count", "approx_count_distinct", "regr_count"])
 _EMPTY_ARRAYS = frozenset(["collect_list", "collect_set", "array_agg"])
+_COUNTING = frozenset(["size", "cardinality"])
+_CHOOSING = frozenset(["array_max", "array_min"])
 
 
-def null_over_nothing(aggregate: Aggregate) -> str | None:
-    """Return the first function that gives neither NULL nor zero over no rows.
-
-    None when there is none.
-    """
-    calls = (call for call in aggregate.calls if call.inside != "{}" or call.function in _EMPTY_ARRAYS)
-    return next((call.function for call in calls), None)
+def over_nothing(aggregate: Aggregate) -> dict[str, Lexemes]:
+    """Return what columns that are not NULL over no rows are there: zero, or an empty array."""
+    found = ((call.name, _over_nothing(call)) for call in aggregate.calls)
+    return {name: value for name, value in found if value}
 
 
-def counting(aggregate: Aggregate) -> frozenset[str]:
-    """Return the columns that are zero over no rows."""
-    return frozenset(call.name for call in aggregate.calls if call.function in _ZERO_OVER_NOTHING)
+def _over_nothing(call: AggregateCall) -> Lexemes:
+    around = call.inside.partition("(")[0].lower()
+    if call.function in _ZERO_OVER_NOTHING or around in _COUNTING:
+        return (_word(Role.LITERAL, "0"),)
+    if call.function not in _EMPTY_ARRAYS or around in _CHOOSING:
+        return ()
+    name = Lexeme(Role.CALL, "array", 0, False, ("array",))
+    return (name, _word(Role.OPERATOR, "("), _word(Role.OPERATOR, ")"))
 
 
-def beside_nothing(lexemes: Lexemes, names: dict[str, str], counts: Set[str]) -> Lexemes:
+def _word(role: Role, text: str) -> Lexeme:
+    return Lexeme(role, text, 0, False)
+
+
+def beside_nothing(lexemes: Lexemes, names: Mapping[str, str], nothing: Mapping[str, Lexemes]) -> Lexemes:
     """Return an expression over an aggregate as it is beside a row that may have no group.
 
     Args:
         lexemes: The expression.
         names: What the aggregate's columns are called there.
-        counts: The columns that are zero over no rows.
+        nothing: What those are over no rows that are not NULL then.
     """
-    return tuple(p for each in lexemes for p in _beside_nothing(each, names, counts))
+    return tuple(p for each in lexemes for p in _beside_nothing(each, names, nothing))
 
 
-def _beside_nothing(lexeme: Lexeme, names: dict[str, str], counts: Set[str]) -> Lexemes:
+def _beside_nothing(lexeme: Lexeme, names: Mapping[str, str], nothing: Mapping[str, Lexemes]) -> Lexemes:
     if lexeme.role is not Role.INPUT:
         return (lexeme,)
     own = input_lexeme(names[lexeme.parts[0]], lexeme)
-    if lexeme.parts[0] not in counts:
+    if lexeme.parts[0] not in nothing:
         return (own,)
     at = lexeme.at
     call = Lexeme(Role.CALL, "COALESCE", at, lexeme.spaced, ("coalesce",))
     opening, closing = Lexeme(Role.OPERATOR, "(", at, False), Lexeme(Role.OPERATOR, ")", at, False)
-    return (call, opening, own, Lexeme(Role.OPERATOR, ",", at, False), Lexeme(Role.LITERAL, "0", at, True), closing)
+    first, *rest = nothing[lexeme.parts[0]]
+    value = (replace(first, at=at, spaced=True), *(replace(each, at=at) for each in rest))
+    return (call, opening, own, Lexeme(Role.OPERATOR, ",", at, False), *value, closing)

@@ -2,8 +2,8 @@
 
 Without outer references it is one row, joined to every row. With outer columns it is an aggregate grouped by the keys
 that say which outer rows it is for; a row without a group gets what the aggregate gives over no rows: zero for a count,
-NULL for the others. What is no aggregate must have one row at most (`only_value`); what groups or cuts off the rows
-that it finds for an outer row is read as a LATERAL subquery is.
+an empty array for a list, NULL for the others. What is no aggregate must have one row at most (`only_value`); what
+groups or cuts off the rows that it finds for an outer row is read as a LATERAL subquery is.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from headrace.sql.reader.subqueries.correlation import (
     refuse,
     understood,
 )
-from headrace.sql.reader.subqueries.decorrelation import beside_nothing, counting, matched, null_over_nothing
+from headrace.sql.reader.subqueries.decorrelation import beside_nothing, matched, over_nothing
 from headrace.sql.reader.subqueries.grouped_partners import UNEQUAL
 from headrace.sql.reader.subqueries.single_value import one_row, only_call, only_row, unordered
 from headrace.sql.reader.syntax.query_shape import Query, Select
@@ -166,13 +166,10 @@ class Values:
         if match is None:
             refuse(self.context, lexeme, "correlated subquery", UNEQUAL)
         assert match is not None
-        grouping = Grouping(list(match.keys), any_order=self.context.origins_only)
+        grouping = Grouping(list(match.keys), any_order=self.context.origins_only, place_of=self.context.place_of)
         value = self._over(grouping, self._summed_up(found, lexeme), lexeme)
         aggregate = grouping.relation(match.inner)
         assert isinstance(aggregate, Aggregate)
-        function = null_over_nothing(aggregate)
-        if function is not None:
-            refuse(self.context, lexeme, SCALAR, f"{function} over no rows is not NULL.")
         if not aggregate.calls or any(p.role is Role.INPUT and p.parts[0] in aggregate.keys for p in value):
             refuse(self.context, lexeme, SCALAR, "A scalar subquery with outer columns is maintained as an aggregate.")
         names = {name: rows.names.take(name) for name in aggregate.columns}
@@ -182,12 +179,12 @@ class Values:
         ]
         on = all_of(match.equal(outer, names[key]) for outer, key in keys)
         assert on is not None
-        counts = counting(aggregate)
-        if inner and not counts and _strict(value):
+        nothing = over_nothing(aggregate)
+        if inner and not nothing and _strict(value):
             rows.relation = Join(rows.relation, right, on)
         else:
             rows.relation = OuterJoin(rows.relation, right, on)
-        return beside_nothing(value, names, counts)
+        return beside_nothing(value, names, nothing)
 
     def _summed_up(self, found: Inner, lexeme: Lexeme) -> Lexemes:
         """Return the select item as an expression over aggregates."""

@@ -33,7 +33,7 @@ from headrace.sql.reader.scalars.lexemes import Lexemes, Role, input_lexeme, sca
 from headrace.sql.reader.select.aggregates import Grouping, has_aggregate
 from headrace.sql.reader.select.limits import limited, ordering
 from headrace.sql.reader.select.select_reader import SelectReader
-from headrace.sql.reader.subqueries.decorrelation import beside_nothing, counting, matched, null_over_nothing
+from headrace.sql.reader.subqueries.decorrelation import beside_nothing, matched, over_nothing
 from headrace.sql.reader.subqueries.single_value import checked, unordered
 from headrace.sql.reader.syntax.query_shape import Select
 from headrace.sql.reader.tables.from_reader import Joined
@@ -136,16 +136,14 @@ class _Reader:
             return None
         aggregate = grouping.relation(rows.joined.relation)
         assert isinstance(aggregate, Aggregate)
-        if null_over_nothing(aggregate) is not None:
-            return None
         right, there = self._renamed(aggregate)
         named = {name: there[grouping.key(key)] for name, key in zip(rows.keys, keys, strict=True)}
         pairs = OuterJoin(rows.left, right, _renaming(rows.on, named))
-        counts = counting(aggregate)
+        nothing = over_nothing(aggregate)
         columns = self._visible(tuple(item.name for item in items))
-        values = (scalar(beside_nothing(each, there, counts)) for each in over)
+        values = (scalar(beside_nothing(each, there, nothing)) for each in over)
         shown = tuple((column.internal, value) for column, value in zip(columns, values, strict=True))
-        kept = scalar(beside_nothing(having, there, counts)) if having else None
+        kept = scalar(beside_nothing(having, there, nothing)) if having else None
         return self._narrowed(pairs, shown, kept, columns), columns
 
     def _narrowed(self, pairs: Relation, shown: Items, kept: Scalar | None, columns: tuple[Visible, ...]) -> Relation:

@@ -139,6 +139,7 @@ class Maintained:
             keys=self.keys,
             optimizer=self.optimizer,
             refine=True,
+            in_order=True,
             moving=True,
         )
 

@@ -28,13 +28,19 @@ def schema(name: TableName) -> tuple[Column, ...] | ViewText:
     return OTHER if name.table == "u" else COLUMNS
 
 
-def compiled(query: str, *, keys: bool = False, refine: bool = True) -> CompiledView:
+def compiled(query: str, *, keys: bool = False, refine: bool = True, in_order: bool | None = None) -> CompiledView:
     def describe(sql: str) -> tuple[Column, ...]:
         sql = sql.replace("`lake`.`shop`.", "").replace("FROM w", "FROM (SELECT k FROM t ORDER BY ts LIMIT 3) AS w")
         return EXECUTOR.describe(sql)
 
     return compile_view(
-        query, resolve=resolve, schema=schema, describe=describe, keys=KEYS if keys else None, refine=refine
+        query,
+        resolve=resolve,
+        schema=schema,
+        describe=describe,
+        keys=KEYS if keys else None,
+        refine=refine,
+        in_order=refine if in_order is None else in_order,
     )
 
 

@@ -47,7 +47,7 @@ class Suite(Play):
 
     def _follow(self, names: dict[str, str]) -> None:
         for name, query in names.items():
-            self.hr.create_stream_table(name, self.queries[query])
+            self.hr.create_stream_table(name, self.queries[query], options={"ties": "refine_floats"})
         refused = {query for name, query in names.items() if self.hr.explain(name).refusals}
         assert refused == self.refused
         for name, query in names.items():

@@ -49,7 +49,7 @@ def compile_view(
     optimizer: Optimizer | None = None,
     refine: bool = False,
     settle: int = 2,
-    in_order: bool | None = None,
+    in_order: bool = False,
     describe_query: Describe | None = None,
     moving: bool = False,
 ) -> CompiledView:
@@ -67,8 +67,7 @@ def compile_view(
         optimizer: Runs the passes; one with all of them when None.
         refine: Whether orders that leave ties are refined, where the query is maintained then.
         settle: How often aggregates that choose among rows are settled at most; what hides others is settled first.
-        in_order: Whether sums of floats are added up in a fixed order, where the query is maintained then; as `refine`
-            when None.
+        in_order: Whether sums of floats are added up in a fixed order, where the query is maintained then.
         describe_query: As `describe`, of the query's own text, refined or not.
         moving: Whether functions of the time read that of the refresh, where the query is maintained then.
 
@@ -76,7 +75,6 @@ def compile_view(
         UserError: the text is no valid query; what the reader and the analyser raise.
     """
     own = describe_query or describe
-    in_order = refine if in_order is None else in_order
     reading = read(
         query,
         resolve=resolve,

@@ -156,7 +156,10 @@ _COUNTED = "Group and aggregate numbers instead, such as timestampdiff(SECOND, a
 def _inexact(tree: Relation | None, types_of: TypesOf) -> tuple[Refusal, ...]:
     """Refuse inexact values below the root, as retractions must equal what is stored."""
     message = "{0} of floating-point numbers below another operator cannot be computed a second time to the last digit."
-    hint = "Sum decimals (CAST … AS DECIMAL), or make this part a stream table of its own and read that."
+    hint = (
+        "Sum decimals (CAST … AS DECIMAL), or make this part a stream table of its own and read that. The property "
+        "ties = 'refine_floats' adds sums, averages and deviations up in a fixed order, with each group in memory."
+    )
     found = inexact(tree, types_of) if tree is not None else {}
     return tuple(
         not_maintained(f + FLOATS, place, message.format(f), hint) for f, places in found.items() for place in places

@@ -75,6 +75,7 @@ class CompiledViews:
         staged: Collection[TableName] = (),
         *,
         refine: bool = False,
+        in_order: bool = False,
         moving: bool = False,
     ) -> CompiledView:
         """Compile a definition without remembering it.
@@ -85,6 +86,7 @@ class CompiledViews:
             observe: Is told of each pass, now and when programs are derived.
             staged: Stream tables whose columns are those of their tables in `staging`.
             refine: Whether orders that leave ties are refined; those of the definition are in any case.
+            in_order: Likewise whether sums of floats are added up in a fixed order.
             moving: Likewise whether functions of the time read that of the refresh.
         """
         runner = self._session.runner().under(details.semantics)
@@ -133,6 +135,7 @@ class CompiledViews:
             functions={n: f.deterministic for n, f in self._session.functions().items() if n in details.functions},
             optimizer=Optimizer(details.disabled_passes | (self._disabled - DEFINING), observe),
             refine=refine,
+            in_order=in_order,
             moving=moving,
         )
 

@@ -106,5 +106,5 @@ def refuse_in_servers(lake: object | None, what: str) -> None:
         raise UserError(
             "LAKE_UNSUPPORTED",
             f"{what} not done in a lake that a REST catalog keeps.",
-            hint="docs/rest-catalog.md says what works there; everything does in the embedded lake.",
+            hint="Take the embedded lake, a project without a section [lake], where everything works.",
         )

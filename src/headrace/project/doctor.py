@@ -190,7 +190,7 @@ def check_lake(settings: config.Settings) -> Check:
     finding, whole = open_lake(settings.lake).described()
     if whole:
         return Check("Lake", Outcome.OK, finding)
-    remedy = "Groups of several stream tables are refused; docs/rest-catalog.md says what is published one by one."
+    remedy = "A stream table, its companion and its log are published one by one; groups of stream tables are refused."
     return Check("Lake", Outcome.WARN, finding, remedy)
 
 

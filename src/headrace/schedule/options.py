@@ -32,6 +32,8 @@ class Ties(StrEnum):
 
     REFINE = "refine"
     """It is ordered further, so that there is one result."""
+    REFINE_FLOATS = "refine_floats"
+    """Likewise, and floats below another operator are added up in a fixed order, each group in memory."""
     REFUSE = "refuse"
     """It is refreshed FULL."""
 

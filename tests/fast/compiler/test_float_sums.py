@@ -69,3 +69,9 @@ def test_left_alone(query: str) -> None:
 
 def test_at_the_top_sums_stay_as_they_are() -> None:
     assert compiled("SELECT k, sum(x) AS s, stddev(v) AS d FROM t GROUP BY k").refinements == ()
+
+
+def test_only_where_it_is_asked_for() -> None:
+    view = compiled("SELECT max(s) FROM (SELECT k, sum(x) AS s FROM t GROUP BY k)", in_order=False)
+    assert [each.construct for each in view.refusals] == ["sum of floats"]
+    assert view.refinements == ()

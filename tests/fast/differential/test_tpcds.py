@@ -53,6 +53,7 @@ def _compiled(query: str) -> CompiledView:
         schema=lambda name: tpcds.COLUMNS[name.table],
         describe=describe,
         refine=True,
+        in_order=True,
     )
 
 

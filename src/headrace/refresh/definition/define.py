@@ -114,7 +114,8 @@ def define(
     details = replace(details, output=output, sources=_all_columns(session, semantics, sources, staged))
     keys, disabled = SourceKeys(catalog, staged).of(sources), plans.disabled_in_definitions
     details = replace(details, source_keys=keys, disabled_passes=disabled, ties=ties)
-    view = plans.compile(details, output, staged=staged, refine=ties is Ties.REFINE, moving=True)
+    refine, in_order = ties is not Ties.REFUSE, ties is Ties.REFINE_FLOATS
+    view = plans.compile(details, output, staged=staged, refine=refine, in_order=in_order, moving=True)
     details = replace(details, refinements=view.refinements)
     if CLOCK in view.sources:
         details = replace(details, sources=(*details.sources, SourceUse(CLOCK, CLOCK_COLUMNS, (CLOCK_COLUMN,))))

@@ -22,6 +22,7 @@ VIEWS = {
     "days": "SELECT d, count(DISTINCT k) AS n FROM {ns}.t WHERE d >= current_date - 2 GROUP BY d",
     "none": "SELECT k FROM {ns}.u WHERE NOT EXISTS "
     "(SELECT 1 FROM {ns}.t WHERE t.k = u.k AND t.ts > localtimestamp() - INTERVAL 1 DAY)",
+    "padded": "SELECT u.k, u.w, t.v FROM {ns}.u LEFT JOIN {ns}.t ON t.k = u.k AND t.ts > now() - INTERVAL 2 DAYS",
     # over stream tables: a diamond
     "left": "SELECT k, max(ts) AS latest FROM {ns}.recent GROUP BY k",
     "right": "SELECT k, sum(v) AS s FROM {ns}.recent GROUP BY k",
@@ -105,7 +106,7 @@ def test_what_is_told(hr: Headrace, events: str) -> None:
     for query in (
         "SELECT k, now() AS at FROM {ns}.t",
         "SELECT k, count(*) FILTER (WHERE ts > now()) AS n FROM {ns}.t GROUP BY k",
-        "SELECT t.k FROM {ns}.u LEFT JOIN {ns}.t ON t.k = u.k AND t.ts > now()",
+        "SELECT t.k FROM {ns}.u FULL JOIN {ns}.t ON t.k = u.k AND t.ts > now()",
         "SELECT k FROM {ns}.t WHERE ts > now() - INTERVAL 1 DAY AND rand() > 2",
     ):
         assert hr.validate(query.format(ns=ns)).mode is Mode.FULL, query

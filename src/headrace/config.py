@@ -238,21 +238,30 @@ def load(root: Path | str, environ: Mapping[str, str] | None = None) -> Settings
             f"{file.parent} is no Headrace project: it has no {FILE_NAME}.",
             hint="Run `headrace init <folder>` to make one, or pass --project.",
         )
-    values, options, pools, sources, sinks, optimizer, deploy, serve, lake, openlineage, traces, storage = _read(file)
+    sections = _read(file)
+    options = _flatten(sections.get("spark", {}))
+    _check_spark_options(file, options)
+    values = dict(sections.get("headrace", {}))
     environ = os.environ if environ is None else environ
     for key in KNOWN:
         if (given := environ.get(f"HEADRACE_{key.upper()}")) is not None:
             values[key] = given
     settings = _build(file, values, options | _from_text(environ.get(SPARK_OPTIONS, "")))
-    settings = replace(settings, sources={name: _declared(file, name, of) for name, of in sources.items()})
-    settings = replace(settings, sinks={name: _declared_sink(file, name, of) for name, of in sinks.items()})
-    slots, limit = _deploy(file, deploy)
-    auto, idle, metrics = _serve(file, serve)
+    settings = replace(
+        settings, sources={name: _declared(file, name, of) for name, of in sections.get("sources", {}).items()}
+    )
+    settings = replace(
+        settings, sinks={name: _declared_sink(file, name, of) for name, of in sections.get("sinks", {}).items()}
+    )
+    slots, limit = _deploy(file, sections.get("deploy", {}))
+    auto, idle, metrics = _serve(file, sections.get("serve", {}))
     settings = replace(settings, serve_auto=auto, serve_idle_minutes=idle, serve_metrics=metrics)
-    settings = replace(settings, disabled_passes=_disabled(file, optimizer), deploy_slots=slots, layout_limit=limit)
-    settings = replace(settings, **_exporters(file, openlineage, traces), lake=_lake(file, lake))
-    settings = replace(settings, storage=read_storage(file, storage, environ))
-    return _with_scheduling(file, settings, values, pools)
+    disabled = _disabled(file, sections.get("optimizer", {}))
+    settings = replace(settings, disabled_passes=disabled, deploy_slots=slots, layout_limit=limit)
+    exporters = _exporters(file, sections.get("openlineage"), sections.get("traces", {}))
+    settings = replace(settings, **exporters, lake=_lake(file, sections.get("lake")))
+    settings = replace(settings, storage=read_storage(file, sections.get("storage", {}), environ))
+    return _with_scheduling(file, settings, values, sections.get("pools", {}))
 
 
 def _exporters(file: Path, openlineage: Section | None, traces: Section) -> dict[str, Any]:
@@ -434,53 +443,24 @@ SECTIONS = (
 """What the file may hold; `[sources.NAME]` and `[sinks.NAME]` by name."""
 
 Section = dict[str, object]
-Sections = tuple[
-    Section,
-    dict[str, str],
-    Section,
-    Section,
-    Section,
-    Section,
-    Section,
-    Section,
-    Section | None,
-    Section | None,
-    Section,
-    Section,
-]
-"""[headrace], [spark] with full names, and the others in the order of `SECTIONS`; None for no [lake] or
-[openlineage]."""
 
 
-def _read(file: Path) -> Sections:
+def _read(file: Path) -> dict[str, Section]:
+    """Return the sections that the file has, by name."""
     try:
         data = tomllib.loads(file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UserError("CONFIG_INVALID", f"{file} is not valid TOML.", detail=str(error)) from error
-    table = data.pop("headrace", {})
-    options = data.pop("spark", {})
-    pools = data.pop("pools", {})
-    sources = data.pop("sources", {})
-    sinks = data.pop("sinks", {})
-    optimizer = data.pop("optimizer", {})
-    deploy = data.pop("deploy", {})
-    serve = data.pop("serve", {})
-    lake, openlineage, traces = data.pop("lake", None), data.pop("openlineage", None), data.pop("traces", {})
-    given = [{} if section is None else section for section in (lake, openlineage)]
-    storage = data.pop("storage", {})
-    sections = (table, options, pools, sources, sinks, optimizer, deploy, serve, *given, traces, storage)
-    for name, section in (*data.items(), *zip(SECTIONS, sections, strict=True)):
-        _check_section(file, name, section)
-    if unknown := sorted(set(table) - set(KNOWN)):
+    for name in (*(name for name in data if name not in SECTIONS), *(name for name in SECTIONS if name in data)):
+        _check_section(file, name, data[name])
+    if unknown := sorted(set(data.get("headrace", {})) - set(KNOWN)):
         moved = " They are Spark's, and go into [spark]." if all(key.startswith("spark") for key in unknown) else ""
         raise UserError(
             "CONFIG_INVALID",
             f"{file} has an unknown setting: {', '.join(unknown)}.{moved}",
             hint=f"{did_you_mean(unknown[0], KNOWN)}Settings are {', '.join(KNOWN)}; Spark options go into [spark].",
         )
-    flat = _flatten(options)
-    _check_spark_options(file, flat)
-    return table, flat, pools, sources, sinks, optimizer, deploy, serve, lake, openlineage, traces, storage
+    return data
 
 
 def _check_section(file: Path, name: str, section: object) -> None:

@@ -11,9 +11,11 @@ import re
 import threading
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
+
+from headrace.lakes.storage_settings import IMPLEMENTATION
 
 if TYPE_CHECKING:
     from pyiceberg.io import FileIO
@@ -47,12 +49,14 @@ def reach_by(warehouse: str, properties: Mapping[str, str]) -> None:
 
 def properties_at(location: str) -> dict[str, str]:
     """Return the properties that a location is reached by, as far as any are known."""
-    inside = [known for known in _KNOWN if location.startswith(known.rstrip("/") + "/")]
-    found = max(inside, key=len) if inside else _neighbour(location)
-    given = _KNOWN[found] if found is not None else {}
+    with _lock:  # projects may be opened meanwhile
+        warehouses = dict(_KNOWN)
+    inside = [known for known in warehouses if location.startswith(known.rstrip("/") + "/")]
+    found = max(inside, key=len) if inside else _neighbour(location, warehouses)
+    given = warehouses[found] if found is not None else {}
     # the implementation that is named there is one of Java's; Python's own follows from the location
     timeouts = {"s3.connect-timeout": SECONDS, "s3.request-timeout": "60"}
-    return {**timeouts, **{name: value for name, value in given.items() if name != "io-impl"}}
+    return {**timeouts, **{name: value for name, value in given.items() if name != IMPLEMENTATION}}
 
 
 def file_io(location: str) -> FileIO:
@@ -115,9 +119,9 @@ def writing_fails(warehouse: str) -> str | None:
     return None
 
 
-def _neighbour(location: str) -> str | None:
+def _neighbour(location: str, warehouses: Iterable[str]) -> str | None:
     """Return the known warehouse in the same bucket, or else store, as a location outside."""
     url = urlsplit(location)
-    alike = [known for known in _KNOWN if urlsplit(known).scheme == url.scheme]
+    alike = [known for known in warehouses if urlsplit(known).scheme == url.scheme]
     same = [known for known in alike if urlsplit(known).netloc == url.netloc]
     return next(reversed(same or alike), None)

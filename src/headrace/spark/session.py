@@ -26,7 +26,7 @@ from headrace.spark.interrupts import settle_sigint
 from headrace.spark.jars import ensure
 from headrace.spark.java import find_java
 from headrace.spark.starting.java_compiler import compiler_options
-from headrace.spark.starting.jvm_stderr import launch_jvm
+from headrace.spark.starting.jvm_output import launch_jvm
 from headrace.spark.starting.reachable import refuse_unreachable
 from headrace.spark.starting.task_slots import available_cores, with_spare_slots
 

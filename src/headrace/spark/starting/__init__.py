@@ -5,7 +5,7 @@ In: the project's settings. Out: `refuse_unreachable`, `available_cores`, `with_
 """
 
 from headrace.spark.starting.java_compiler import compiler_options
-from headrace.spark.starting.jvm_stderr import launch_jvm, telling_by
+from headrace.spark.starting.jvm_output import launch_jvm, telling_by
 from headrace.spark.starting.reachable import refuse_unreachable
 from headrace.spark.starting.task_slots import available_cores, with_spare_slots
 

@@ -54,7 +54,7 @@ def launch_jvm(options: Mapping[str, str]) -> None:
         return
     conf = SparkConf(loadDefaults=False).setAll(list(options.items()))
     reading, writing = os.pipe()
-    ears = threading.Thread(target=_hear, args=(reading,), name="headrace-jvm-stderr", daemon=True)
+    ears = threading.Thread(target=_hear, args=(reading,), name="headrace-jvm-output", daemon=True)
     ears.start()
     launched = False
     try:

@@ -6,7 +6,7 @@ import pytest
 from pyspark import SparkContext
 from pyspark.errors import PySparkRuntimeError
 
-from headrace.spark.starting.jvm_stderr import launch_jvm, telling_by
+from headrace.spark.starting.jvm_output import launch_jvm, telling_by
 
 SAYS = """#!/bin/sh
 echo "WARNING: Using incubator modules: jdk.incubator.vector" >&2

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from headrace.api.pinned import Pinned
 from headrace.api.project_handle import Names, ProjectHandle
 from headrace.graph.dag import Dag
 from headrace.names import CLOCK, RESERVED_PREFIX, TableName
 from headrace.observability import status as _status
-from headrace.results.lineage_results import TableLineage
 from headrace.results.refresh_results import (
     FunctionInfo,
     HistoryRow,
     StreamTableInfo,
     Validation,
 )
+
+if TYPE_CHECKING:
+    from headrace.results.lineage_results import TableLineage
 
 
 class InspectVerbs(ProjectHandle):

@@ -7,12 +7,14 @@ pointers (`catalog.foreign_writes`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.catalog import Catalog
 from headrace.errors import UserError, place_at
 from headrace.names import LAKE, STAGING, TableName
-from headrace.sql.write_targets import WriteTarget
+
+if TYPE_CHECKING:
+    from headrace.sql.write_targets import WriteTarget
 
 _DONE = {
     "INSERT": "written",

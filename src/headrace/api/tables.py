@@ -9,15 +9,12 @@ from headrace.api.project_handle import ProjectHandle
 from headrace.api.refresh_mode import parse_mode
 from headrace.events import Notice
 from headrace.functions import declare
-from headrace.refresh import gather_facts
-from headrace.results.refresh_results import (
-    RefreshResult,
-)
 from headrace.schedule import parse_schedule
 from headrace.schedule.options import KEYS, parse_options
 
 if TYPE_CHECKING:
     from headrace.api.declared_keys import KeyInfo
+    from headrace.results.refresh_results import RefreshResult
 
 
 class TableVerbs(ProjectHandle):
@@ -95,6 +92,7 @@ class TableVerbs(ProjectHandle):
             Unsupported: `NOT_MAINTAINABLE` for DIFFERENTIAL over a query that cannot be.
         """
         from headrace.refresh.definition.define import require_differential
+        from headrace.refresh.gather_facts import details_of
 
         full_name = self._name(name)
         table = self._catalog.stream_table(full_name)
@@ -109,7 +107,7 @@ class TableVerbs(ProjectHandle):
             self.create_stream_table(str(full_name), query, kept_schedule, kept_mode, or_replace=True, options=changed)
             return
         if mode is not None:
-            require_differential(gather_facts.details_of(table), mode)
+            require_differential(details_of(table), mode)
         self._catalog.alter_stream_table(
             full_name, refresh_mode=mode, schedule=schedule, clear_schedule=clear_schedule, options=changed
         )

@@ -126,6 +126,8 @@ BAD = [
     (["sink", "add", "web", "shop.revenue", "mysql://127.0.0.1:9/db", "public.t"], 1, "SINK_URL_INVALID"),
     (["completion", "tcsh"], 2, "bash"),
     (["demo", "--scale", "large"], 2, "--scale"),
+    (["demo", "mars"], 2, "There are postgres and deploy. A folder of that name is written ./mars."),
+    (["demo", "postgre"], 2, "Did you mean postgres?"),
     (["diamonds", "shop.revenue"], 2, "unexpected extra argument"),
     (["doctor", "--repair"], 2, "No such option"),
     (["drain", "now"], 2, "unexpected extra argument"),

@@ -134,6 +134,21 @@ def test_a_closed_pipe_is_no_defect(project: Path) -> None:
     child.stderr.close()
 
 
+def test_a_status_needs_neither_algebra_nor_reader(project: Path) -> None:
+    """They are a sixth of what a look at the catalog imports."""
+    code = (
+        "import sys\nfrom headrace.cli.main import app\n"
+        f"try: app(['-p', {str(project)!r}, 'status'], prog_name='headrace')\n"
+        "except SystemExit as end: print('\\n', end.code, *sorted(m for m in sys.modules if m.startswith('headrace.')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment(), check=True)
+    status, *modules = done.stdout.splitlines()[-1].split()
+    assert status in ("0", "None")
+    rooms = {module.split(".")[1] for module in modules}
+    assert not rooms & {"ivm", "physical", "optimizer", "cost", "statements"}
+    assert not {"headrace.algebra.relations", "headrace.sql.reader", "headrace.deploy.green_status"} & set(modules)
+
+
 @pytest.mark.parametrize("args", [["--help"], ["--version"], ["status"], ["history"], ["graph"], ["refresh", "--help"]])
 def test_looking_imports_nothing_heavy(project: Path, args: list[str]) -> None:
     code = (

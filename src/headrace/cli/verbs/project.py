@@ -10,6 +10,7 @@ from headrace.cli.console import confirm, show
 from headrace.cli.failures import FAILED
 from headrace.cli.invocation import Invocation, pass_invocation
 from headrace.cli.render import tables as render
+from headrace.suggestions import did_you_mean
 
 FOLDER = click.Path(path_type=Path, file_okay=False)
 
@@ -55,6 +56,10 @@ def doctor(asked: Invocation, spark: bool) -> None:
         raise click.exceptions.Exit(FAILED)
 
 
+ACTS = ("postgres", "deploy")
+"""Demonstrations beside that of TPC-H, which has no name."""
+
+
 @click.command()
 @click.argument("words", nargs=-1, metavar="[postgres|deploy] [FOLDER]")
 @click.option("--scale", type=click.FloatRange(0.001, 10), help="TPC-H scale factor: 2, with deploy 0.05.")
@@ -73,6 +78,8 @@ def demo(asked: Invocation, words: tuple[str, ...], scale: float | None, rounds:
     follow it live. `demo deploy` changes a query of a running pipeline: builds the new version beside it, promotes it,
     and takes it back, while a reader counts what it sees: old whole, new whole, mixed, missing.
 
+    A new folder whose name is a plain word is written as a path (./tpch), so that no mistyped act makes one.
+
     \b
     Examples:
       headrace demo
@@ -82,7 +89,9 @@ def demo(asked: Invocation, words: tuple[str, ...], scale: float | None, rounds:
     """
     from headrace.cli.verbs import demonstration, demonstration_deploy, demonstration_postgres
 
-    act, folders = (words[0], words[1:]) if words[:1] in (("postgres",), ("deploy",)) else ("project", words)
+    act, folders = (words[0], words[1:]) if words and words[0] in ACTS else ("project", words)
+    if words and act == "project":
+        _refuse_unknown_act(words[0])
     if len(folders) > 1:
         raise click.UsageError("One folder is enough.")
     folder = Path(folders[0] if folders else f"demo-{act}")
@@ -94,6 +103,14 @@ def demo(asked: Invocation, words: tuple[str, ...], scale: float | None, rounds:
         right = demonstration.demonstrate(asked, folder, scale or 2.0, rounds)
     if not right:
         raise click.exceptions.Exit(FAILED)
+
+
+def _refuse_unknown_act(word: str) -> None:
+    """Refuse a plain word as a new folder: for a mistyped act all of TPC-H would be built."""
+    if not word.isalpha() or Path(word).exists():
+        return
+    meant = did_you_mean(word, ACTS) or f"There are {' and '.join(ACTS)}. "
+    raise click.UsageError(f"There is no demonstration {word!r}. {meant}A folder of that name is written ./{word}.")
 
 
 @click.command()

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Collection
+from typing import TYPE_CHECKING
 
 from headrace.catalog import Catalog
-from headrace.deploy.deployment_results import GreenInfo
-from headrace.deploy.green_status import green_infos
+
+if TYPE_CHECKING:
+    from headrace.deploy.deployment_results import GreenInfo
 
 
 def layout_progress(catalog: Catalog, deployments: Collection[str], now: dt.datetime) -> dict[str, str]:
@@ -20,6 +22,8 @@ def layout_progress(catalog: Catalog, deployments: Collection[str], now: dt.date
     """
     if not deployments:
         return {}
+    from headrace.deploy.green_status import green_infos  # not needed by most, and every `status` comes here
+
     infos = green_infos(catalog, [g for g in catalog.greens() if g.deployment in deployments], now)
     refused = {d.name: d for d in catalog.auto_deployments() if d.refused_code is not None}
     found = {}

@@ -9,20 +9,22 @@ through once is thereby known.
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from headrace.catalog import HistoryEntry, Outcome, Version
 from headrace.errors import EnvironmentFault, UserError
 from headrace.frontier import Frontier
 from headrace.names import TableName
-from headrace.physical.facts import SourceFacts
 from headrace.reasons import FullReason
 from headrace.results.refresh_results import Record
 from headrace.schedule.options import Options
+
+if TYPE_CHECKING:
+    from headrace.physical.facts import SourceFacts
 
 ENOUGH = 5
 """So many changes must be known before a change is compared with them."""
@@ -141,12 +143,14 @@ def judge(fuse: Fuse, changed: Mapping[TableName, int], history: Iterable[Histor
     rule, limit = _limit(fuse, recent)
     if limit is None or rows <= limit:
         return None
+    from statistics import median  # brings fractions and decimals, which no look at the catalog needs
+
     return Evidence(
         rows=rows,
         limit=limit,
         rule=rule,
         sources={str(name): count for name, count in changed.items()},
-        usual=round(statistics.median(recent)) if recent else None,
+        usual=round(median(recent)) if recent else None,
         largest=max(recent, default=None),
     )
 

@@ -9,7 +9,7 @@ import time
 from bench.measure import Figure, listed, median, show
 from headrace.algebra.schema import Column
 from headrace.algebra.tree import walk
-from headrace.compiler.compile import compile_view
+from headrace.compiler.view_compiler import ViewCompiler
 from headrace.names import TableName
 
 LENGTHS = (9, 17, 25, 40, 60)
@@ -41,12 +41,11 @@ def _chains(kind: str, rounds: int) -> list[Figure]:
 
 def _operators(query: str) -> int:
     """Compile a query, derive its program for a change of all sources, and count the program's operators."""
-    view = compile_view(
-        query,
+    view = ViewCompiler(
         resolve=lambda parts: TableName("lake", ("bench",), parts[-1]),
         schema=lambda _: (Column("k", "int"), Column("v", "int")),
         describe=_describe,
-    )
+    ).compile(query)
     program = view.delta_program(frozenset(view.sources))
     if program is None:
         raise SystemExit(f"not maintained: {view.refusals}")

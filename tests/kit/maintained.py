@@ -14,8 +14,8 @@ from headrace.algebra.relations import Moment, Project, Relation, Scan, Stored, 
 from headrace.algebra.schema import Column
 from headrace.algebra.text import text
 from headrace.algebra.tree import transform
-from headrace.compiler.compile import compile_view
 from headrace.compiler.compiled_view import CompiledView
+from headrace.compiler.view_compiler import ViewCompiler
 from headrace.cost.cost_model import companion_seconds, differential_seconds, full_seconds
 from headrace.ivm.consolidate import difference
 from headrace.ivm.program import COMPANION, STATE, DeltaProgram, Key, Need, Step, TableChange
@@ -130,8 +130,7 @@ class Maintained:
                     reject()  # DuckDB does not read every query that Spark does
                 raise
 
-        return compile_view(
-            self.query,
+        return ViewCompiler(
             resolve=lambda parts: CLOCK if parts == CLOCK.parts else table_name(parts[-1]),
             schema=schema,
             describe=describe,
@@ -141,7 +140,7 @@ class Maintained:
             refine=True,
             in_order=True,
             moving=True,
-        )
+        ).compile(self.query)
 
     # reading
 

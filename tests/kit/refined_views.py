@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from headrace.algebra.schema import Column
-from headrace.compiler.compile import compile_view
 from headrace.compiler.compiled_view import CompiledView
+from headrace.compiler.view_compiler import ViewCompiler
 from headrace.names import LAKE, TableName
 from headrace.sql.reader.context import ViewText
 from headrace.sql.refinements import refined
@@ -33,15 +33,14 @@ def compiled(query: str, *, keys: bool = False, refine: bool = True, in_order: b
         sql = sql.replace("`lake`.`shop`.", "").replace("FROM w", "FROM (SELECT k FROM t ORDER BY ts LIMIT 3) AS w")
         return EXECUTOR.describe(sql)
 
-    return compile_view(
-        query,
+    return ViewCompiler(
         resolve=resolve,
         schema=schema,
         describe=describe,
-        keys=KEYS if keys else None,
+        keys=KEYS if keys else {},
         refine=refine,
         in_order=refine if in_order is None else in_order,
-    )
+    ).compile(query)
 
 
 def check_refined(query: str, expected: str) -> None:

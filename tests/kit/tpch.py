@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 
 from headrace.algebra.schema import Column
-from headrace.compiler.compile import compile_view
 from headrace.compiler.compiled_view import CompiledView
+from headrace.compiler.view_compiler import ViewCompiler
 from kit.duck import DuckExecutor
 from kit.maintained import table_name
 
@@ -51,6 +51,6 @@ def compiled(query: str) -> CompiledView:
             sql = sql.replace(table_name(table).sql, table)
         return _schema().describe(sql)
 
-    return compile_view(
-        query, resolve=lambda parts: table_name(parts[-1]), schema=lambda name: COLUMNS[name.table], describe=describe
-    )
+    return ViewCompiler(
+        resolve=lambda parts: table_name(parts[-1]), schema=lambda name: COLUMNS[name.table], describe=describe
+    ).compile(query)

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 
 from headrace.algebra.schema import Column
-from headrace.compiler.compile import compile_view
 from headrace.compiler.compiled_view import CompiledView
+from headrace.compiler.view_compiler import ViewCompiler
 from headrace.definitions.details import Details
 from headrace.definitions.foreign_caches import look_anew
 from headrace.definitions.read_columns import held_to
@@ -123,8 +123,7 @@ class CompiledViews:
                 described[sql] = runner.describe(shortened(sql))
             return described[sql]
 
-        return compile_view(
-            details.text,
+        return ViewCompiler(
             resolve=resolver(details.namespace, catalogs, details.redirects),
             schema=schema,
             describe=describe,
@@ -137,7 +136,7 @@ class CompiledViews:
             refine=refine,
             in_order=in_order,
             moving=moving,
-        )
+        ).compile(details.text)
 
 
 Held = Mapping[TableName, tuple[str, ...] | None]

@@ -9,8 +9,8 @@ from headrace.algebra.relations import Aggregate, Moment, Relation, Scan, SemiJo
 from headrace.algebra.schema import Column
 from headrace.algebra.text import text
 from headrace.algebra.tree import sources, walk
-from headrace.compiler.compile import compile_view
 from headrace.compiler.compiled_view import CompiledView, DeltaProgram
+from headrace.compiler.view_compiler import ViewCompiler
 from headrace.errors import UserError
 from headrace.names import LAKE, TableName
 from headrace.reasons import FullReason
@@ -49,7 +49,7 @@ def compiled(executor: DuckExecutor, query: str, **options: bool) -> CompiledVie
     def resolve(parts: tuple[str, ...]) -> TableName:
         return TableName(LAKE, ("shop",), parts[-1])
 
-    return compile_view(query, resolve=resolve, schema=schema, describe=describe, **options)
+    return ViewCompiler(resolve=resolve, schema=schema, describe=describe, **options).compile(query)
 
 
 def program(view: CompiledView, *changed: TableName, **options: object) -> DeltaProgram:

@@ -13,8 +13,8 @@ from kit.long_tests import LONG
 from kit.maintained import Maintained, table_name
 
 from headrace.algebra.schema import Column
-from headrace.compiler.compile import compile_view
 from headrace.compiler.compiled_view import CompiledView
+from headrace.compiler.view_compiler import ViewCompiler
 
 EXECUTOR = DuckExecutor()
 SEEDS, WINDOWS = (range(20), 4) if LONG else (range(1), 2)
@@ -47,14 +47,13 @@ def _compiled(query: str) -> CompiledView:
             sql = sql.replace(table_name(table).sql, table)
         return EXECUTOR.describe(sql)
 
-    return compile_view(
-        query,
+    return ViewCompiler(
         resolve=lambda parts: table_name(parts[-1]),
         schema=lambda name: tpcds.COLUMNS[name.table],
         describe=describe,
         refine=True,
         in_order=True,
-    )
+    ).compile(query)
 
 
 @pytest.mark.parametrize("name", sorted(tpcds.QUERIES.keys() - tpcds.UNMOVED))

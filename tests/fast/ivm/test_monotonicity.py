@@ -8,7 +8,7 @@ from kit.maintained import table_name
 
 from headrace.algebra.relations import Relation
 from headrace.algebra.schema import Column
-from headrace.compiler.compile import compile_view
+from headrace.compiler.view_compiler import ViewCompiler
 from headrace.ivm.recursion.monotonicity import copied, shrinking
 
 EXECUTOR = DuckExecutor()
@@ -24,12 +24,11 @@ def tree(query: str) -> Relation:
             sql = sql.replace(table_name(name).sql, f"`{name}`")
         return EXECUTOR.describe(sql)
 
-    view = compile_view(
-        query,
+    view = ViewCompiler(
         resolve=lambda parts: table_name(parts[-1]),
         schema=lambda name: tuple(Column(c, "int") for c in TABLES[name.table]),
         describe=describe,
-    )
+    ).compile(query)
     assert not view.refusals, view.refusals
     assert view.tree is not None
     return view.tree

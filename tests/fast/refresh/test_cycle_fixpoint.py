@@ -13,8 +13,8 @@ from kit.maintained import table_name
 
 from headrace.algebra.relations import Scan, Stored
 from headrace.algebra.schema import Column
-from headrace.compiler.compile import compile_view
 from headrace.compiler.compiled_view import CompiledView
+from headrace.compiler.view_compiler import ViewCompiler
 from headrace.errors import UserError
 from headrace.names import WEIGHT, TableName, quote
 from headrace.refresh.groups.cycle_fixpoint import Fixpoint, Member, Outside
@@ -93,12 +93,9 @@ class Cycle:
                 sql = sql.replace(table_name(name).sql, quote(name))
             return self.duck.describe(sql)
 
-        found = compile_view(
-            query,
-            resolve=lambda parts: table_name(parts[-1]),
-            schema=lambda name: self.columns[name.table],
-            describe=describe,
-        )
+        found = ViewCompiler(
+            resolve=lambda parts: table_name(parts[-1]), schema=lambda name: self.columns[name.table], describe=describe
+        ).compile(query)
         assert not found.refusals, found.refusals
         return found
 

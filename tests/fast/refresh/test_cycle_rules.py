@@ -10,8 +10,8 @@ from kit.duck import DuckExecutor
 from kit.maintained import table_name
 
 from headrace.algebra.schema import Column
-from headrace.compiler.compile import compile_view
 from headrace.compiler.compiled_view import CompiledView
+from headrace.compiler.view_compiler import ViewCompiler
 from headrace.definitions.details import Details, SourceUse, from_json, to_json
 from headrace.errors import HeadraceError
 from headrace.physical.facts import Facts, Obstacle, SourceFacts
@@ -36,9 +36,9 @@ def compiled(query: str) -> CompiledView:
             sql = sql.replace(table_name(name).sql, f"`{name}`")
         return DUCK.describe(sql)
 
-    return compile_view(
-        query, resolve=lambda p: table_name(p[-1]), schema=lambda name: COLUMNS, describe=describe, ansi=True
-    )
+    return ViewCompiler(
+        resolve=lambda p: table_name(p[-1]), schema=lambda name: COLUMNS, describe=describe, ansi=True
+    ).compile(query)
 
 
 def member(query: str, output: tuple[Column, ...] = COLUMNS) -> tuple[Details, CompiledView]:

@@ -1,0 +1,87 @@
+"""Algebra to compiled view: rewrites a query's tree, and decides what its companion keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from headrace.algebra.properties.keys import KeysOf, Uniqueness
+from headrace.algebra.relations import Filter, Relation
+from headrace.algebra.schema import Column
+from headrace.algebra.tree import sources, transform
+from headrace.compiler.compiled_view import CompiledView
+from headrace.compiler.derive import companion_types, full_program
+from headrace.compiler.maintainability import TypesOf
+from headrace.optimizer.optimizer import Optimizer
+from headrace.optimizer.optimizer_pass import QueryFacts
+from headrace.sql.lower import lower
+from headrace.sql.reader.argument_types import with_types
+from headrace.sql.reader.column_types import column_types
+from headrace.sql.reader.spark_types import by_name
+
+Describe = Callable[[str], tuple[Column, ...]]
+"""The analysed schema of a SQL text."""
+
+
+def compile_tree(
+    tree: Relation,
+    describe: Describe,
+    *,
+    query: str,
+    ansi: bool,
+    keys: KeysOf,
+    optimizer: Optimizer,
+) -> CompiledView:
+    """Compile a query that is algebra already.
+
+    Args:
+        tree: The query.
+        describe: The analysed schema of a SQL text, by Spark.
+        query: The text that it was read from.
+        ansi: Whether the query runs in ANSI mode.
+        keys: Keys of the sources, as far as known: columns in which no two rows agree.
+        optimizer: Runs the passes.
+    """
+    types_of = types_by(describe)
+    facts = QueryFacts(keys, _remembering(types_of))
+    rewritten, used_keys = optimizer.query(with_types(tree, types_of), facts)
+    views = optimizer.companion(rewritten, facts)
+    types = facts.types(rewritten)
+    own = _own_keys(rewritten, keys, types)
+    types = {**types, **companion_types(rewritten, views, lambda node: {c.name: c.type for c in types_of(node)})}
+    companion = full_program(rewritten, views, types).companion
+    columns = types_of(companion) if companion is not None else None
+    # a key that follows from those of sources is as good as these
+    rests = bool(used_keys) or (bool(keys) and own != _own_keys(rewritten, {}, types))
+    output = types_of(rewritten)
+    return CompiledView(
+        query, sources(rewritten), output, columns, (), rewritten, ansi, types, rests, own, views, optimizer
+    )
+
+
+def _remembering(types_of: TypesOf) -> Callable[[Relation], Mapping[str, str]]:
+    """Find types of a tree's columns; keep the last answer for passes that change nothing."""
+    last: list[tuple[Relation, Mapping[str, str]]] = []
+
+    def types(tree: Relation) -> Mapping[str, str]:
+        if not last or last[0][0] is not tree:
+            last[:] = [(tree, column_types(tree, types_of))]
+        return last[0][1]
+
+    return types
+
+
+def _own_keys(tree: Relation, known: KeysOf, types: Mapping[str, str]) -> tuple[tuple[str, ...], ...]:
+    return tuple(tuple(sorted(key)) for key in Uniqueness(known, types).keys(tree) if key)
+
+
+def types_by(describe: Describe) -> TypesOf:
+    """Find a relation's column types by Spark, without long conditions, which take it long."""
+    return lambda relation: describe(lower(transform(relation, _without_long_condition), by_name))
+
+
+def _without_long_condition(node: Relation) -> Relation:
+    return node.input if isinstance(node, Filter) and len(node.condition.sql) > _LONG else node
+
+
+_LONG = 10_000
+"""Characters of a condition that Spark need not read another time."""

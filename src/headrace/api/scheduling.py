@@ -32,7 +32,7 @@ class ScheduleVerbs(ProjectHandle):
     ) -> RunSummary:
         """Keep stream tables fresh by their schedules until stopped.
 
-        It ends at SIGTERM, SIGINT, `drain`, or when `stopping` is set.
+        It ends at SIGTERM, SIGINT, `drain`, or when `stopping` is set; at a second SIGINT by `KeyboardInterrupt`.
 
         Args:
             once: Refresh what is due now, and what that pulls along; then return.

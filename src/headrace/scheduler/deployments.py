@@ -11,6 +11,7 @@ from headrace.errors import EnvironmentFault, HeadraceError
 from headrace.events import Events, Notice
 from headrace.names import TableName
 from headrace.scheduler.lost_spark import LostSpark
+from headrace.scheduler.patience import Patience
 from headrace.scheduler.work import Worker
 
 EVERY_SECONDS = 1.0
@@ -79,7 +80,6 @@ class Deployments:
             self._events.emit(Notice(f"Deployments are left alone for now. [{error.code}] {error.message}"))
         self._told = error.code
 
-    def end(self) -> None:
-        """Wait for the promotion that is being made."""
-        if self._thread is not None:
-            self._thread.join()
+    def end(self, patience: Patience) -> None:
+        """Wait for the promotion that is being made, as long as there is patience."""
+        patience.wait_for(self._thread, "deployments")

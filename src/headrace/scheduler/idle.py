@@ -14,6 +14,7 @@ from headrace.events import Events, Notice
 from headrace.names import TableName
 from headrace.refresh.held_leases import holding_leases
 from headrace.scheduler.lost_spark import LostSpark
+from headrace.scheduler.patience import Patience
 from headrace.scheduler.work import Worker
 
 RESOURCE = "maintenance"
@@ -55,6 +56,8 @@ class Idle:
         self._spark = spark
         self._ask_after = 0.0
         self._done: set[TableName] = set()
+        self._at: TableName | None = None
+        self._left = False
         self._thread: threading.Thread | None = None
 
     def consider(self) -> None:
@@ -68,10 +71,14 @@ class Idle:
             self._thread = threading.Thread(target=self._maintain, name="headrace-maintenance", daemon=True)
             self._thread.start()
 
-    def end(self) -> None:
-        """Wait for what is being maintained; `undisturbed` says no by now."""
-        if self._thread is not None:
-            self._thread.join()
+    def end(self, patience: Patience) -> None:
+        """Wait for what is being maintained; `undisturbed` says no by now.
+
+        What outlasts patience is left alone: it fails with the project's Spark, as if the process had been killed.
+        """
+        self._left = not patience.wait_for(
+            self._thread, "maintenance" if self._at is None else f"the maintenance of {self._at}"
+        )
 
     def _is_time(self) -> bool:
         lease = next((x for x in self._catalog.leases() if x.resource == RESOURCE), None)
@@ -84,6 +91,7 @@ class Idle:
             if name in self._done or not self._undisturbed():
                 return False
             self._done.add(name)
+            self._at = name
             return True
 
         try:
@@ -92,7 +100,10 @@ class Idle:
             if self._undisturbed():
                 self._done.clear()  # else the rest comes when it is quiet again
         except HeadraceError as error:
-            if error.code != "LEASE_HELD":
+            if error.code != "LEASE_HELD" and not self._left:
                 self._events.emit(
                     Notice(f"Maintenance failed, and will be tried again. [{error.code}] {error.message}")
                 )
+        except Exception:  # the catalog and Spark are closed behind one that was left
+            if not self._left:
+                raise

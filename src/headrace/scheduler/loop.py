@@ -44,6 +44,7 @@ from headrace.scheduler.failures import input_failed, note_failure, timed_out
 from headrace.scheduler.idle import Idle
 from headrace.scheduler.lost_spark import LostSpark
 from headrace.scheduler.outage import Outage
+from headrace.scheduler.patience import Patience
 from headrace.scheduler.policy.backoff import PASSING
 from headrace.scheduler.policy.dispatch import Dispatch
 from headrace.scheduler.policy.plan_cycle import Cycle, Hold, plan_cycle, waits
@@ -145,6 +146,7 @@ class Scheduler:
         self._nudged = False
         self._load: SchedulerLoad | None = None
         self._cycles = CyclesTold(events)
+        self._patience = Patience(events, rules.grace)
         self._refreshed = self._failed = 0
         self._over = threading.Event()
         self.spark = LostSpark(events, worker.restart)
@@ -159,18 +161,22 @@ class Scheduler:
         now = self.clock.now()
         return planned(state, plan_cycle(state, now), now)
 
-    def run(self, stopping: threading.Event, *, once: bool = False) -> RunSummary:
+    def run(
+        self, stopping: threading.Event, *, once: bool = False, at_once: threading.Event | None = None
+    ) -> RunSummary:
         """Keep tables fresh until stopped.
 
         Args:
             stopping: Set to let what runs end, and start nothing more.
             once: Refresh what is due now, and what that pulls along; then end.
+            at_once: Set to cancel what runs, after `stopping`.
 
         Raises:
             UserError: `SCHEDULER_RUNNING`.
             EnvironmentFault: `SPARK_LOST` when a Spark that is not ours is gone for good; why ours does not start.
         """
         self._register()
+        self._patience = Patience(self.events, self.rules.grace, at_once)
         self._dispatch.slots = 0  # until it was counted how many there are
         self._decisions.tell()
         results: list[RefreshResult] = []
@@ -184,8 +190,8 @@ class Scheduler:
                 for run in self._running.values():  # there are none, unless the loop broke
                     run.work.abandon()
                 self.spark.end()
-                self._deployments.end()
-                self._idle.end()
+                self._deployments.end(self._patience)
+                self._idle.end(self._patience)
                 with suppress(HeadraceError):
                     self.catalog.unregister_scheduler(self.owner)
                 self._cycles.note(busy=False)
@@ -207,13 +213,13 @@ class Scheduler:
     def _loop(
         self, pool: ThreadPoolExecutor, stopping: threading.Event, once: bool, results: list[RefreshResult]
     ) -> None:
-        told, drained_at = False, None
+        told = False
         while True:
             if self._beat() or self.spark.gone is not None:
                 stopping.set()
             if stopping.is_set():
                 self._over.set()
-                drained_at = self._drain(drained_at)
+                self._drain()
             elif not (once and told):
                 told = self._consider(told, once)
                 self._beside(once)
@@ -517,15 +523,14 @@ class Scheduler:
         self._decisions.elect(alive[0].owner == self.owner)
         return next(s.draining for s in alive if s.owner == self.owner)
 
-    def _drain(self, since: float | None) -> float:
-        """Start nothing more; cancel what outlasts the grace time. Returns when that began."""
+    def _drain(self) -> None:
+        """Start nothing more; cancel what outlasts the grace time."""
         for unit in self._dispatch.clear():
             self._cuts.pop(unit, None)
-        begun = since if since is not None else time.monotonic()
-        if time.monotonic() - begun > self.rules.grace:
+        self._patience.begin([str(member) for run in self._running.values() for member in run.members])
+        if self._patience.over:
             for run in self._running.values():
                 self._cancel(run.members)
-        return begun
 
     def _cancel(self, tables: Sequence[TableName]) -> None:
         """Again at each look; what cannot be reached to be cancelled is about to fail by itself."""

@@ -19,6 +19,7 @@ from headrace.schedule import parse_schedule
 from headrace.schedule.options import DEPLOY_POOL
 from headrace.scheduler import deployments
 from headrace.scheduler.lost_spark import LostSpark
+from headrace.scheduler.patience import Patience
 from headrace.scheduler.policy.joint_refresh import along
 from headrace.scheduler.scheduler_state import read_scheduler_state
 from headrace.scheduler.work import RunSummary
@@ -70,7 +71,7 @@ def test_a_defect_leaves_deployments_alone_for_a_while(lake_: Lake, catalog: Cat
     assert "[REFRESH_BROKE]" in notice
     catalog.set_auto_promote("green", {})
     one.consider(())
-    one.end()
+    one.end(Patience(events, 60.0))
     assert worker.deployed == 2
 
 

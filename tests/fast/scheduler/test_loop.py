@@ -35,6 +35,7 @@ from headrace.schedule.options import Consistency, Policy
 from headrace.scheduler import loop
 from headrace.scheduler.idle import Idle
 from headrace.scheduler.lost_spark import LostSpark
+from headrace.scheduler.patience import Patience
 from headrace.scheduler.policy.plan_cycle import holds
 from headrace.scheduler.policy.slot_shares import Slots
 from headrace.scheduler.scheduler_state import patience, read_scheduler_state, targets
@@ -858,17 +859,17 @@ def test_maintenance_makes_way(lake_, catalog):
         LostSpark(Events()),
     )
     idle.consider()
-    idle.end()
+    idle.end(Patience(Events(), 180))
     assert worker.maintained == ["b"]
     worker.maintained.append("something else was done")
     idle._ask_after = 0.0
     idle.consider()
-    idle.end()
+    idle.end(Patience(Events(), 180))
     assert worker.maintained[2:] == ["c", "d"]  # goes on where it was
     quiet[0] = False
     idle._ask_after = 0.0
     idle.consider()
-    idle.end()
+    idle.end(Patience(Events(), 180))
     assert len(worker.maintained) == 4
 
 

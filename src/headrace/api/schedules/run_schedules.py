@@ -151,20 +151,30 @@ def run(
     scheduler = Scheduler(catalog, EngineWorker(creator, session), events, rules)
     if dry_run:
         return RunSummary(planned=scheduler.plan())
-    stop_requested = stopping or threading.Event()
+    stop_requested, at_once = stopping or threading.Event(), threading.Event()
     with _telling(settings, events), noting_loads(catalog, events, SystemClock()):
         if not once:
             with (
-                _signals(stop_requested),
+                _signals(stop_requested, at_once),
                 landing(land, events, scheduler.spark, scheduler.wake, scheduler.is_refreshing),
                 delivering(sinks.due, sinks.write_batch, events),
             ):
-                return scheduler.run(stop_requested)
+                return _run(scheduler, stop_requested, at_once)
         failure = land_once(land, events)  # Ctrl-C still interrupts: there is nothing yet that could end with grace
-        with _signals(stop_requested):
-            summary = scheduler.run(stop_requested, once=True)
+        with _signals(stop_requested, at_once):
+            summary = _run(scheduler, stop_requested, at_once, once=True)
         written = _deliver_once(sinks, events)
         return dataclasses.replace(summary, landed=failure is None, written=written)
+
+
+def _run(
+    scheduler: Scheduler, stopping: threading.Event, at_once: threading.Event, *, once: bool = False
+) -> RunSummary:
+    """Run schedules; raise what a second Ctrl-C is when they have ended by it."""
+    summary = scheduler.run(stopping, once=once, at_once=at_once)
+    if at_once.is_set():
+        raise KeyboardInterrupt
+    return summary
 
 
 def _deliver_once(sinks: Sinks, events: Events) -> bool:
@@ -192,15 +202,20 @@ def _telling(settings: Settings, events: Events) -> Iterator[None]:
 
 
 @contextmanager
-def _signals(stopping: threading.Event) -> Iterator[None]:
-    """End the run gracefully on SIGTERM and the first SIGINT; a second SIGINT interrupts it."""
+def _signals(stopping: threading.Event, at_once: threading.Event) -> Iterator[None]:
+    """End the run gracefully on SIGTERM and the first SIGINT, at once on the second.
+
+    A third interrupts even that.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def handle(number: int, _frame: FrameType | None) -> None:
-        if number == signal.SIGINT and stopping.is_set():
+        if number == signal.SIGINT and at_once.is_set():
             raise KeyboardInterrupt
+        if number == signal.SIGINT and stopping.is_set():
+            at_once.set()
         stopping.set()
 
     former = {number: signal.signal(number, handle) for number in (signal.SIGTERM, signal.SIGINT)}

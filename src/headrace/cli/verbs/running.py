@@ -47,7 +47,7 @@ def _grace(_context: click.Context, _option: click.Parameter, seconds: float) ->
     default=60.0,
     show_default=True,
     metavar="SECONDS",
-    help="What runs at SIGTERM is given that long, then it is cancelled.",
+    help="What runs at SIGTERM or Ctrl-C is given that long, then it is cancelled.",
 )
 @click.option(
     "--metrics",
@@ -60,7 +60,8 @@ def run(
 ) -> None:
     """Keep stream tables fresh by their schedules until stopped.
 
-    Ctrl-C, SIGTERM and `headrace drain` stop it. Meanwhile other commands of the project use its Spark (docs/serve.md).
+    Ctrl-C, SIGTERM and `headrace drain` stop it, a second Ctrl-C at once. Meanwhile other commands of the project use
+    its Spark (docs/serve.md).
 
     With --json each event is a line of JSON on stdout.
 

@@ -13,6 +13,9 @@ EXTRAS = ("local", "connect", "postgres", "metrics", "openlineage", "otel", "web
 CONNECT_PACKAGES = ("pandas", "pyarrow", "grpc", "grpc_status", "google.rpc")
 """Modules without which PySpark cannot speak to a Connect server."""
 
+CONNECT_CLIENT = "pyspark-client>=4.1,<4.2"
+"""PySpark for Connect alone, much smaller than PySpark; the extra leaves the choice between the two."""
+
 _BROUGHT_BY = {
     "pyspark": "local",
     "py4j": "local",
@@ -34,13 +37,14 @@ def extra_for(module: str | None) -> str | None:
     )
 
 
-def require(module: str, what: str, extra: str) -> None:
+def require(module: str, what: str, extra: str, beside: str = "") -> None:
     """Refuse to go on without a module.
 
     Args:
         module: The module.
         what: What needs it.
         extra: The extra that brings it.
+        beside: A package to be installed with the extra, which leaves it to the user.
 
     Raises:
         EnvironmentFault: `PACKAGE_MISSING`.
@@ -50,7 +54,7 @@ def require(module: str, what: str, extra: str) -> None:
     except ModuleNotFoundError:  # not even the package around it
         found = False
     if not found:
-        raise package_missing(what, extra, module)
+        raise package_missing(what, extra, module, beside)
 
 
 def extra_of(extra: str) -> str:
@@ -59,17 +63,18 @@ def extra_of(extra: str) -> str:
     return f"headrace[{extra}]"
 
 
-def package_missing(what: str, extra: str, module: str) -> EnvironmentFault:
+def package_missing(what: str, extra: str, module: str, beside: str = "") -> EnvironmentFault:
     """Return the error for a package that is not installed.
 
     Args:
         what: What needs it.
         extra: The extra that brings it.
         module: The module that was looked for.
+        beside: A package to be installed with the extra; "" for none.
     """
     return EnvironmentFault(
         "PACKAGE_MISSING",
         f"{what} needs packages that are not installed.",
         detail=f"Python finds no module {module}.",
-        hint=f"pip install '{extra_of(extra)}'",
+        hint=" ".join(["pip install", *(f"'{package}'" for package in (extra_of(extra), beside) if package)]),
     )

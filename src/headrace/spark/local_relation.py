@@ -17,9 +17,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from py4j.protocol import Py4JJavaError
-from pyspark.serializers import CPickleSerializer
-
 from headrace.spark.jvm_classes import Classes, classes_of, frame_of
 
 if TYPE_CHECKING:
@@ -54,6 +51,9 @@ def literal_rows(frame: DataFrame) -> LiteralRows | None:
     Args:
         frame: A frame of Spark in this process (not over Spark Connect).
     """
+    from py4j.protocol import Py4JJavaError  # pyspark-client comes without Py4J, and imports this module
+    from pyspark.serializers import CPickleSerializer
+
     session, java = frame.sparkSession, classes_of(frame.sparkSession.sparkContext._jvm)
     execution: Any = frame._jdf.queryExecution()
     try:

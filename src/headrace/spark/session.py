@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlsplit
 from headrace.config import Settings
 from headrace.errors import EnvironmentFault, UserError
 from headrace.events import Events, SparkStarted, SparkStarting
-from headrace.extras import CONNECT_PACKAGES, require
+from headrace.extras import CONNECT_CLIENT, CONNECT_PACKAGES, require
 from headrace.lakes.lake_settings import CREDENTIAL, TOKEN, LakeSettings
 from headrace.lakes.storage_settings import file_access, is_secret
 from headrace.names import LAKE, STAGING
@@ -229,7 +229,9 @@ def open_session(settings: Settings, events: Events | None = None) -> SparkSessi
 
 
 def _open_session(settings: Settings, events: Events | None) -> SparkSession:
-    require("pyspark", "Spark", "connect" if settings.spark_remote else "local")
+    if settings.spark_remote:
+        require("pyspark", "Spark Connect", "connect", CONNECT_CLIENT)
+    require("pyspark", "Spark", "local")
     if settings.spark_remote:
         refuse_unreachable(settings.spark_remote)
         return _connect(settings, settings.spark_remote)

@@ -80,4 +80,11 @@ def _table(table: Table) -> str:
 
 def bag(rows: list[Row]) -> Counter[Row]:
     """Rows as a multiset; NaN equals itself."""
-    return Counter(tuple("NaN" if value != value else value for value in row) for row in rows)
+    return Counter(tuple(map(_equal, row)) for row in rows)
+
+
+def _equal(value: object) -> object:
+    """A value that equals itself, as NaN does not, and that can be counted, as a struct cannot."""
+    if isinstance(value, dict):
+        return tuple((name, _equal(field)) for name, field in value.items())
+    return "NaN" if value != value else value

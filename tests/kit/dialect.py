@@ -8,9 +8,12 @@ from collections.abc import Iterator
 import sqlglot
 from sqlglot import exp
 
+from kit.duck_sessions import with_sessions
+
 
 def for_duckdb(tree: exp.Expr) -> exp.Expr:
     """A tree of Spark's SQL with `stack`, `inline` and what is OUTER in terms of arrays."""
+    with_sessions(tree)
     for lateral in list(tree.find_all(exp.Lateral)):
         if isinstance(lateral.this, exp.Stack):
             lateral.set("this", exp.Inline(this=_rows(lateral.this)))

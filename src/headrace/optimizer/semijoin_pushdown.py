@@ -7,7 +7,8 @@ less it shuffles. An anti-join moves likewise. Of an outer join that keeps L, a 
 (L ⋈ R) ⋉ K = ((L ⋉ K) ⋈ (R ⋉ K)) ⋉ K, each side by the part of the key that it has; and where the join's condition
 says that a column of R equals a part of the key in L, of the same type, R is restricted by that part as well. So is the
 other side of an outer join that keeps L, and where partners are looked for. A GROUP BY that has a part of the key only
-is restricted by that part: γ(R) ⋉ K = γ(R ⋉ K) ⋉ K. Keys that are costly to read are read once.
+is restricted by that part: γ(R) ⋉ K = γ(R ⋉ K) ⋉ K. So is a PARTITION BY, where the other part is computed by windows.
+Keys that are costly to read are read once.
 """
 
 from __future__ import annotations
@@ -58,7 +59,10 @@ def _sink(semi: SemiJoin, types: Types) -> Relation:
             sources = {name: as_column(scalar) for name, scalar in below.items}
             moved = tuple((sources[a], b) for a, b in semi.on)
             on = tuple((a, b) for a, b in moved if a is not None)
-            return Project(_onto(below.input, semi, on, types), below.items) if len(on) == len(semi.on) else semi
+            if len(on) == len(semi.on):
+                return Project(_onto(below.input, semi, on, types), below.items)
+            some = _partitioned(semi, below.input, on)
+            return replace(semi, left=Project(_onto(below.input, semi, some, types), below.items)) if some else semi
         case Filter():
             return Filter(_onto(below.input, semi, semi.on, types), below.condition)
         case Replicate():
@@ -72,12 +76,21 @@ def _sink(semi: SemiJoin, types: Types) -> Relation:
             return replace(semi, left=below.with_inputs(_onto(below.input, semi, some, types))) if some else semi
         case Window() if keys <= set(below.partition):
             return Window(_onto(below.input, semi, semi.on, types), below.partition, below.calls)
+        case Window() if some := _partitioned(semi, below, semi.on):
+            return replace(semi, left=_onto(below, semi, some, types))
         case Union():
             branches = ((branch, _renamed(semi, below, branch)) for branch in below.branches)
             return Union(tuple(_onto(branch, semi, on, types) for branch, on in branches))
         case Join() | OuterJoin(full=False) | Existence():
             return _into_sides(semi, below, types)
     return semi
+
+
+def _partitioned(semi: SemiJoin, relation: Relation, on: Pairs) -> Pairs:
+    """Return the keys that restrict windows: those that are columns of PARTITION BY."""
+    if semi.anti or not isinstance(relation, Window) or not _cheap(semi.right):
+        return ()
+    return tuple(pair for pair in on if pair[0] in relation.partition)
 
 
 def _into_sides(semi: SemiJoin, join: Join | OuterJoin | Existence, types: Types) -> Relation:

@@ -29,9 +29,10 @@ from headrace.sql.reader.context import (
 from headrace.sql.reader.names.column_names import Names
 from headrace.sql.reader.needed_columns import pruned
 from headrace.sql.reader.query_size import CONSTRUCT, OPERATORS, SPLIT, too_large
-from headrace.sql.reader.refusals import Refusal, not_maintained
+from headrace.sql.reader.refusals import SESSION, Refusal, not_maintained
 from headrace.sql.reader.select.limits import limited, ordering
 from headrace.sql.reader.select.select_reader import SelectReader, divided
+from headrace.sql.reader.session_uses import misused_session
 from headrace.sql.reader.set_operations import combined, remaining
 from headrace.sql.reader.subqueries.subquery_reader import decided_on, kept
 from headrace.sql.reader.syntax.cursor import Cursor
@@ -49,6 +50,9 @@ from headrace.sql.reader.syntax.query_shape import (
 from headrace.sql.reader.tables.from_reader import FromReader
 from headrace.sql.reader.tables.lateral_groups import read_lateral
 from headrace.sql.references import references
+
+_MISUSED = "Spark chooses rows by their sessions, and groups by sessions again, before it has merged them."
+_STORED = "Make the sessions a stream table of their own, and read that."
 
 Describe = Callable[[str], tuple[Column, ...]]
 
@@ -119,6 +123,8 @@ def read(
     large = None if found.opaque else too_large(found.relation)
     if large is not None:
         context.refuse(not_maintained(CONSTRUCT, context.place(shape.at), large, SPLIT))
+    if not (findings.any or found.opaque) and (place := misused_session(found.relation)) is not None:
+        context.refuse(not_maintained(SESSION, place, _MISUSED, _STORED))
     refusals = findings.all()
     if refusals or found.opaque:
         return Reading(None, refusals, sources, names)

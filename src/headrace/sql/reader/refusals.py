@@ -27,6 +27,9 @@ class Refusal:
     hint: str | None = None
 
 
+SESSION = "session_window()"
+"""What refusals call it, and what marks the window functions that it is maintained by."""
+
 HINTS: dict[str, str] = {
     "LIMIT": "Read the stream table with a LIMIT instead.",
     "OFFSET": "Read the stream table with an OFFSET instead.",
@@ -53,7 +56,7 @@ HINTS: dict[str, str] = {
         "It is maintained as a select item or a grouping expression of a time, one a block: "
         "FROM (SELECT *, window(t, '10 minutes') AS w FROM …).",
     ),
-    "session_window()": "Number the sessions: a row begins one where lag(t) OVER (…) lies far enough back.",
+    SESSION: "It is maintained as a grouping expression of a time: GROUP BY k, session_window(t, '5 minutes').",
     "TABLESAMPLE": "Filter by a hash of a key instead: WHERE pmod(xxhash64(key), 10) = 0.",
 }
 """What to do about a construct, by its name."""

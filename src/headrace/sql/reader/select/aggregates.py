@@ -174,11 +174,16 @@ class Grouping:
         """Return the column of a grouping expression."""
         return self._key_names[[keys(each) for each in self.grouped].index(keys(lexemes))]
 
+    @property
+    def calls(self) -> tuple[AggregateCall, ...]:
+        """Return the aggregates that expressions have been found to call so far."""
+        return tuple(self._calls.values())
+
     def relation(self, source: Relation) -> Relation:
         """Return the aggregate over its input, once every expression has been through `over`."""
         items = [(name, scalar(lexemes)) for name, lexemes in zip(self._key_names, self.grouped, strict=True)]
         items += self._arguments.values()
-        calls = tuple(self._calls.values())
+        calls = self.calls
         if not self._key_names and not calls:
             calls = (AggregateCall(self.names.take("rows"), "count"),)
         rows = Project(source, tuple(items))

@@ -31,7 +31,8 @@ from headrace.sql.reader.select.aggregates import Grouping, UngroupedError, Unsu
 from headrace.sql.reader.select.below_grouping import put_below
 from headrace.sql.reader.select.grouping_sets import GroupingSets, grouping_sets, hive_sets, sets_of, trails
 from headrace.sql.reader.select.order_clauses import texts_of, written
-from headrace.sql.reader.select.time_windows import WINDOW, TimeWindow, time_window
+from headrace.sql.reader.select.sessions import SessionWindow, session_window
+from headrace.sql.reader.select.time_windows import TimeWindow, time_window
 from headrace.sql.reader.select.windows import Definitions, Windowing, has_window, with_definitions
 from headrace.sql.reader.spark_types import types_in
 from headrace.sql.reader.subqueries.subquery_reader import SubqueryReader
@@ -84,6 +85,7 @@ class SelectReader:
         self.rows: Relation | None = None
         self.texts: dict[str, str] = {}
         self.span: TimeWindow | None = None
+        self.session: SessionWindow | None = None
 
     def read(self, ordering: Sequence[Lexemes] = ()) -> Output:
         """Return the block as algebra.
@@ -99,6 +101,9 @@ class SelectReader:
         self.rows, self.texts = joined.relation, texts_of(joined.scope)
         relation = self.subqueries.where(joined, select.where)
         self.span = time_window(self.context, select, relation, joined.scope)
+        if self.span is None and self.given is None:
+            self.session = session_window(self.context, select, relation, joined.scope)
+            self.span = None if self.session is None else self.session.span
         if self.span is not None:
             relation, joined = self.span.relation, replace(joined, scope=self.span.scope)
         items = [item for within in select.items for item in self.items_of(within, joined.scope)]
@@ -271,7 +276,7 @@ class SelectReader:
     def _own_name(self, lexemes: Lexemes) -> str | None:
         """Return the name of a column that has no alias."""
         if self.span is not None and _plain_column(lexemes):
-            return WINDOW
+            return self.span.function
         return lexemes[0].parts[-1] if len(lexemes) == 1 and lexemes[0].role is Role.NAME else None
 
     def _generator(self, within: Range, scope: Scope) -> Item | None:
@@ -368,10 +373,14 @@ class SelectReader:
         keys = self._keys(items, scope) if sets is None else list(sets.expressions)
         if sets is None or not any(map(has_subquery, keys)):
             relation, keys, items = self._below(relation, scope, keys, items)
+        if self.session is not None:
+            relation = self.session.rows(self.context, relation, keys)
         grouping = Grouping(keys, sets, any_order=self.context.origins_only)
         grouping.place_of = self.context.place_of
         out = [replace(item, lexemes=self.over(grouping, item.lexemes)) for item in items]
         condition = self.having(scope, grouping)
+        if self.session is not None:
+            self.session.check_calls(self.context, grouping.calls)
         if not _understood(out, condition, grouping):
             return relation, items
         result: Relation = grouping.relation(relation)
@@ -493,6 +502,8 @@ class SelectReader:
 
         Nothing where that cannot be, which is taken down.
         """
+        if self.session is not None:
+            self.session.check_read(self.context, lexemes)
         try:
             out = grouping.over(lexemes)
             self._outside_calls(grouping, lexemes, out)

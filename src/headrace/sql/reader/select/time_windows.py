@@ -40,17 +40,19 @@ class TimeWindow:
         relation: The rows of the block beside their windows.
         column: The column of these that holds the window.
         scope: What names mean there.
+        function: What puts rows into it, and what the column is called.
     """
 
     relation: Relation
     column: str
     scope: Scope
+    function: str = WINDOW
 
     def over(self, lexemes: Lexemes) -> Lexemes:
         """Return an expression with the window's column in the place of its calls."""
         out: list[Lexeme] = []
         done = 0
-        for start, end in _calls(lexemes):
+        for start, end in calls_of(lexemes, self.function):
             out += [*lexemes[done:start], input_lexeme(self.column, lexemes[start])]
             done = end
         return (*out, *lexemes[done:])
@@ -71,7 +73,9 @@ def time_window(context: Context, select: Select, relation: Relation, scope: Sco
     if not any(token.word == "WINDOW" for within in ranges for token in context.cursor.tokens[within[0] : within[1]]):
         return None
     cut = [lexemes_of(context, within) for within in ranges]
-    calls = [_resolved(context, lexemes[start:end], scope) for lexemes in cut for start, end in _calls(lexemes)]
+    calls = [
+        _resolved(context, lexemes[start:end], scope) for lexemes in cut for start, end in calls_of(lexemes, WINDOW)
+    ]
     known = {keys(call): call for call in calls if call is not None}
     if None in calls or len(known) != 1 or scope.knows((WINDOW,)) or (select.group and select.group.extras):
         return None
@@ -92,12 +96,12 @@ def _resolved(context: Context, call: Lexemes, scope: Scope) -> Lexemes | None:
     return (*call[:2], *time, *call[-2 * len(spans) - 1 :]) if all(p.role is not Role.NAME for p in time) else None
 
 
-def _calls(lexemes: Lexemes) -> Iterator[Range]:
-    """Yield where `window(…)` is called."""
+def calls_of(lexemes: Lexemes, function: str) -> Iterator[Range]:
+    """Yield where a function such as `window(…)` is called."""
     at = 0
     while at < len(lexemes):
         end = at + 1
-        if lexemes[at].role is Role.CALL and lexemes[at].parts[0] == WINDOW:
+        if lexemes[at].role is Role.CALL and lexemes[at].parts[0] == function:
             end = closing_bracket(lexemes, at + 1) + 1
             yield at, end
         at = end

@@ -2,8 +2,8 @@
 
 `young`: two processes, one that refreshes and one that overwrites, each with a session of its own, follow three changes
 in turns; the second and the third are told, and the first beside them. `cold`: after one change, `headrace refresh` of
-everything as a whole process, Python and Spark included, against a process that overwrites everything. Neither helps
-the other to warm up, as they would in one session.
+everything as a whole process, Python and Spark included, against a process that overwrites everything, one table after
+the other in both. Neither helps the other to warm up, as they would in one session.
 """
 
 from __future__ import annotations
@@ -105,7 +105,8 @@ def _cold(hr: Headrace, options: argparse.Namespace, names: tuple[str, ...], num
     needless: list[float] = []
 
     def refresh() -> None:
-        ours.append(_process([str(Path(sys.executable).with_name("headrace")), "--no-serve", "refresh"], hr))
+        command = [str(Path(sys.executable).with_name("headrace")), "--no-serve", "refresh", "--max-concurrent", "1"]
+        ours.append(_process(command, hr))
 
     def overwrite() -> None:
         start = time.perf_counter()

@@ -137,7 +137,7 @@ class Settings:
         ivy_settings: An ivysettings.xml for fetching jars from a mirror; Maven Central when None.
         jars_dir: Folder of the jars; one shared folder in the user's cache when None.
         format_version: Iceberg format of the tables Headrace creates, 3 or 2.
-        max_concurrent_refreshes: How many refreshes a scheduler runs at once, 1 to 32.
+        max_concurrent_refreshes: How many refreshes a scheduler, or a call by hand, runs at once, 1 to 32.
         default_schedule: Schedule of a stream table that has none of its own and that nothing scheduled reads.
         diamond_consistency: `atomic`, `aligned` or `none`, where a stream table says nothing.
         diamond_schedule_policy: `fastest` or `slowest`, where a stream table says nothing.

@@ -64,3 +64,17 @@ def test_maintenance_and_the_doctor(ns: str, done: Run) -> None:
     assert done("maintain", "--older-than", "0s").exit_code == 0
     checks = {check["name"]: check["outcome"] for check in json.loads(done("doctor", "--spark", "--json").stdout)}
     assert checks["Spark"] == "ok"
+
+
+def test_several_tables_are_refreshed_at_once_and_told_in_order(ns: str, done: Run, run: Run) -> None:
+    names = [f"{ns}.{name}" for name in ("ids", "regions", "sums")]
+    for name, query in zip(names, ("SELECT id", "SELECT DISTINCT region", "SELECT sum(amount) AS s"), strict=True):
+        done("create", name, f"{query} FROM {ns}.orders", "--no-load")
+    loaded = done("refresh", *names, "--max-concurrent", "3")
+    assert all(f"{name}: FULL +" in loaded.stderr for name in names)
+    again = json.loads(done("refresh", *names, "--full", "--json").stdout)
+    in_order = json.loads(done("refresh", *names, "--full", "--json", "--max-concurrent", "1").stdout)
+    assert [each["name"] for each in again] == [each["name"] for each in in_order]
+    places = [loaded.stdout.index(each["name"]) for each in again]
+    assert places == sorted(places)
+    assert "33" in run("refresh", "--max-concurrent", "33").stderr

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
+import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from headrace.api.project_handle import Names, ProjectHandle
 from headrace.catalog import ForeignWrite, Status, StreamTable
-from headrace.errors import HeadraceError, UserError
+from headrace.errors import UserError
 from headrace.events import Notice, cycle_told
 from headrace.frontier import Frontier
 from headrace.names import TableName
@@ -19,10 +20,12 @@ from headrace.results.refresh_results import (
 )
 
 if TYPE_CHECKING:
+    from headrace.api.schedules.refresh_units import Outcome
     from headrace.refresh.cut.cut import Cut
     from headrace.refresh.definition.source_keys import SourceKeys
+    from headrace.refresh.groups.grouping import Grouping
+    from headrace.refresh.groups.side_by_side import Together
     from headrace.refresh.maintenance import MaintenanceResult
-    from headrace.scheduler.policy.unit_tasks import UnitTasks
 
 
 T = TypeVar("T")
@@ -32,35 +35,58 @@ class RefreshVerbs(ProjectHandle):
     """Verbs that bring contents up to date, and prove them."""
 
     @overload
-    def refresh(self, names: str, *, full: bool = ..., wait: dt.timedelta = ...) -> RefreshResult: ...
+    def refresh(
+        self, names: str, *, full: bool = ..., wait: dt.timedelta = ..., max_concurrent: int | None = ...
+    ) -> RefreshResult: ...
     @overload
     def refresh(
-        self, names: list[str] | tuple[str, ...] | None = ..., *, full: bool = ..., wait: dt.timedelta = ...
+        self,
+        names: list[str] | tuple[str, ...] | None = ...,
+        *,
+        full: bool = ...,
+        wait: dt.timedelta = ...,
+        max_concurrent: int | None = ...,
     ) -> tuple[RefreshResult, ...]: ...
     def refresh(
-        self, names: str | Names | None = None, *, full: bool = False, wait: dt.timedelta = dt.timedelta(0)
+        self,
+        names: str | Names | None = None,
+        *,
+        full: bool = False,
+        wait: dt.timedelta = dt.timedelta(0),
+        max_concurrent: int | None = None,
     ) -> RefreshResult | tuple[RefreshResult, ...]:
         """Bring stream tables up to date; all of them against one cut, sources before consumers.
 
-        A table that belongs to a group (see `diamond_groups`) is refreshed and published with its group, whose members
-        run side by side, up to `max_concurrent_refreshes`. Databases that they read are landed first; when that fails,
-        what can be refreshed is refreshed all the same.
+        Those that do not read each other run side by side, within the quotas of their pools, as schedules have them. A
+        table that belongs to a group (see `diamond_groups`) is refreshed and published with its group. Databases that
+        they read are landed first; when that fails, what can be refreshed is refreshed all the same.
 
         Args:
             names: One, several, or (None) all.
             full: Recompute, whatever changed.
             wait: How long to wait for somebody else, such as a scheduler, who is refreshing one of them.
+            max_concurrent: Refreshes at once, 1 to 32; `max_concurrent_refreshes` of the settings when None.
 
         Returns:
-            One result for one name, else a tuple in the order they ran.
+            One result for one name, else a tuple, sources before consumers.
 
         Raises:
-            HeadraceError: The first failure, after everything that does not depend on it was refreshed.
+            HeadraceError: A failure, after everything that does not depend on it was refreshed; of several the first in
+                order of dependency.
         """
+        from headrace.api.schedules.project_defaults import slots_of
+
+        slots = slots_of(self.settings, max_concurrent)
         if isinstance(names, str):
-            return self._after_landing([self._name(names)], lambda wanted: self._refresh_one(wanted[0], full, wait))
+            return self._after_landing(
+                [self._name(names)], lambda wanted: self._refresh_one(wanted[0], full, wait, slots)
+            )
         wanted = self._names(names) if names is not None else None
-        return self._after_landing(wanted, lambda wanted: self._refresh_in_order(wanted, full, wait))
+        return self._after_landing(wanted, lambda wanted: self._refresh_in_order(wanted, full, wait, slots))
+
+    def _refresh_one(self, name: TableName, full: bool, wait: dt.timedelta, slots: int) -> RefreshResult:
+        results = self._refresh_in_order([name], full, wait, slots)
+        return next(r for r in results if r.name == str(name))
 
     def _after_landing(self, wanted: list[TableName] | None, refresh: Callable[[Any], T]) -> T:
         """Land what tables read, refresh them, then write their sinks.
@@ -82,54 +108,6 @@ class RefreshVerbs(ProjectHandle):
             raise failure
         return result
 
-    def _refresh_one(self, name: TableName, full: bool, wait: dt.timedelta) -> RefreshResult:
-        from headrace.api.safeguards.watermarks import refuse_apart
-        from headrace.scheduler.policy.unit_tasks import unit_tasks
-
-        name = self._catalog.stream_table(name).name
-        cut = self._grouping()
-        members = cut.members(name)
-        refuse_apart(self._catalog, cut, members)
-        self._refuse_damaged(members, self._damaged(), [name] if full else ())
-        results = self._refresh_unit(members, unit_tasks(cut), self._heads(), [name] if full else [], wait)
-        return next(r for r in results if r.name == str(name))
-
-    def _refresh_unit(
-        self,
-        members: Sequence[TableName],
-        work: UnitTasks,
-        heads: Cut,
-        full: Collection[TableName],
-        wait: dt.timedelta,
-    ) -> tuple[RefreshResult, ...]:
-        try:
-            return self._refresh_together(members, work, heads, full, wait)
-        except HeadraceError as error:
-            if error.code == "LAYOUT_AWAITED":
-                self._bring_layout(members[0], wait.total_seconds())
-            elif error.code != "CUT_OVERTAKEN":  # whoever was waited for had seen more
-                raise
-        return self._refresh_together(members, work, self._heads(), full, wait)
-
-    def _refresh_together(
-        self,
-        members: Sequence[TableName],
-        work: UnitTasks,
-        heads: Cut,
-        full: Collection[TableName],
-        wait: dt.timedelta,
-    ) -> tuple[RefreshResult, ...]:
-        creator, unit = self._engine().creator, members[-1]
-        group = partial(creator.group_refresh, members, heads, full=full, patience=wait.total_seconds())
-        slots, quotas = self.settings.max_concurrent_refreshes, self.settings.pools
-        if unit not in work.inside or slots == 1:
-            return group().run()
-        from headrace.api.schedules.refresh_together import refresh_together
-        from headrace.api.schedules.run_schedules import EngineWorker
-
-        cancel = EngineWorker(creator, self._lazy).cancel
-        return refresh_together(group, unit, work, slots=slots, quotas=quotas, cancel=cancel)
-
     def _bring_layout(self, name: TableName, patience: float) -> None:
         """Load a table's new stored layout beside the running one, and exchange the two."""
         from headrace.api.deploying.promoting import layout_upgrades_of
@@ -143,10 +121,9 @@ class RefreshVerbs(ProjectHandle):
             self.events.emit(Notice(f"{names}: new stored layout, loaded beside and exchanged ({done.deployment})."))
 
     def _refresh_in_order(
-        self, wanted: list[TableName] | None, full: bool, wait: dt.timedelta
+        self, wanted: list[TableName] | None, full: bool, wait: dt.timedelta, slots: int
     ) -> tuple[RefreshResult, ...]:
         from headrace.api.safeguards.watermarks import apart_units
-        from headrace.scheduler.policy.unit_tasks import unit_tasks
 
         heads, cut, damaged = self._heads(), self._grouping(), self._damaged()
         order = [n for n in cut.graph.order(cut.options) if wanted is None or n in wanted]
@@ -155,30 +132,63 @@ class RefreshVerbs(ProjectHandle):
                 self._catalog.stream_table(name)
         elif not full:
             order = self._behind(order, heads, damaged)
-        asked = frozenset(order)
-        results: list[RefreshResult] = []
-        failed, errors = set[TableName](), list[HeadraceError]()
-        apart, work = apart_units(self._catalog, cut), unit_tasks(cut)
-        for unit in cut.units.dag.order({cut.units.unit_of[n] for n in order}):
-            if any(above in failed for above in cut.units.dag.producers(unit)):
-                failed.add(unit)
-                continue
+        recomputed, apart = frozenset(order if full else ()), apart_units(self._catalog, cut)
+
+        def refuse(unit: TableName) -> None:
             if unit in apart:
-                failed.add(unit)
                 if wanted is None:  # nobody asked for these in particular
                     self.events.emit(Notice(apart[unit].message))
-                else:
-                    errors.append(apart[unit])
-                continue
-            try:
-                self._refuse_damaged(cut.units.members[unit], damaged, asked if full else ())
-                results += self._refresh_unit(cut.units.members[unit], work, heads, asked if full else (), wait)
-            except HeadraceError as error:
-                failed.add(unit)
-                errors.append(error)
-        if errors:
-            raise errors[0]
-        return tuple(results)
+                raise apart[unit]
+            self._refuse_damaged(cut.units.members[unit], damaged, recomputed)
+
+        outcome = self._refresh_units(cut, order, heads, refuse, recomputed, wait.total_seconds(), slots)
+        for unit, error in outcome.errors.items():
+            if wanted is not None or unit not in apart:
+                raise error
+        return outcome.results
+
+    def _refresh_units(
+        self,
+        cut: Grouping,
+        names: Sequence[TableName],
+        heads: Cut,
+        refuse: Callable[[TableName], None],
+        full: Collection[TableName],
+        patience: float,
+        slots: int,
+    ) -> Outcome:
+        from headrace.api.schedules.project_defaults import quotas_of
+        from headrace.api.schedules.refresh_units import UnitsRefresh
+        from headrace.api.schedules.run_schedules import EngineWorker
+        from headrace.api.schedules.unit_attempts import UnitAttempts
+        from headrace.scheduler.policy.unit_tasks import unit_tasks
+
+        creator, members, abandoned = self._engine().creator, cut.units.members, threading.Event()
+
+        def begin(unit: TableName, at: Cut) -> Together:
+            return creator.group_refresh(members[unit], at, full=full, patience=patience, given_up=abandoned.is_set)
+
+        def first(unit: TableName) -> Together:
+            refuse(unit)
+            return begin(unit, heads)
+
+        def bring_layout(unit: TableName) -> None:
+            self._bring_layout(members[unit][0], patience)
+
+        attempts = UnitAttempts(self._catalog, begin, self._heads, bring_layout)
+        self._lazy.adopt()
+        worker = EngineWorker(creator, self._lazy)
+        units = cut.units.dag.order({cut.units.unit_of[name] for name in names})
+        return UnitsRefresh(
+            {unit: partial(first, unit) for unit in units},
+            cut.units.dag,
+            unit_tasks(cut),
+            slots=slots,
+            quotas=quotas_of(self.settings),
+            cancel=lambda tables: worker.cancel((*tables, *attempts.loaded_for(tables))),
+            again=attempts.again,
+            abandoned=abandoned,
+        ).run()
 
     def _damaged(self) -> Mapping[TableName, ForeignWrite]:
         """Return stored tables that others have changed, from one query."""

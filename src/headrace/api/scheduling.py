@@ -46,6 +46,7 @@ class ScheduleVerbs(ProjectHandle):
         """
         from headrace.api.schedules.run_schedules import run
 
+        self._lazy.adopt()
         return run(
             self.settings,
             self._catalog,

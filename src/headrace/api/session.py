@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import sys
 import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
@@ -38,6 +40,7 @@ class LazySpark:
         self.owned = False
         self._runner: SparkRunner | None = None
         self._lock = threading.RLock()
+        self._unsettled = False  # Ctrl-C is not handled yet, which only the main thread can have done
 
     @property
     def started(self) -> bool:
@@ -50,6 +53,7 @@ class LazySpark:
             from headrace.spark.session import check_session, open_session, running_session
 
             if self._session is not None and self._checked:
+                self._settle()
                 return self._session
             functions = self._functions.now()  # first: what is wrong with them is known without Spark
             if self._session is None and self._start is not None:  # somebody else's, who also ends it
@@ -58,11 +62,24 @@ class LazySpark:
                 self._session, self._checked = running_session(), False
             if self._session is None:
                 self._session, self.owned = open_session(self._settings, self._events), True
+                self._unsettled = threading.current_thread() is not threading.main_thread()
             elif not self._checked and not self._settings.spark_remote:
                 check_session(self._session, self._settings)
             self._checked = True
             self.runner().use(functions)
             return self._session
+
+    def adopt(self) -> None:
+        """Take the session that somebody runs in this thread, if any, starting none.
+
+        To be called before other threads may need one: Spark tells of it only here, and they would start another.
+        """
+        with self._lock:
+            if self._session is not None or self._start is not None or "pyspark" not in sys.modules:
+                return
+            from headrace.spark.session import running_session
+
+            self._session, self._checked = running_session(), False
 
     def functions(self) -> Mapping[str, Function]:
         """Return the project's functions by name, as they are now.
@@ -91,7 +108,19 @@ class LazySpark:
                 from headrace.spark.runner import SparkRunner
 
                 self._runner = SparkRunner(self.session())
+            self._settle()
             return self._runner
+
+    def _settle(self) -> None:
+        """Handle Ctrl-C before the main thread waits for a Spark that another one has started."""
+        if not self._unsettled or threading.current_thread() is not threading.main_thread():
+            return
+        former = signal.getsignal(signal.SIGINT)
+        if former is signal.default_int_handler and self._session is not None and not self._settings.spark_remote:
+            from headrace.spark.interrupts import settle_sigint
+
+            settle_sigint(former, self._session.sparkContext.cancelAllJobs)
+            self._unsettled = False
 
     @property
     def restartable(self) -> bool:

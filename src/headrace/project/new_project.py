@@ -19,7 +19,7 @@ warehouse = {warehouse}
 # ivy_settings = "/path/ivysettings.xml" # to fetch Spark's jars from a mirror
 # jars_dir = "/path/jars"                # where the jars are; a folder in your cache otherwise
 # format_version = 3                     # Iceberg format of new tables; 2 for older readers
-# max_concurrent_refreshes = 4           # in headrace run
+# max_concurrent_refreshes = 4           # in headrace run, and in each headrace refresh
 # default_schedule = "1 minute"          # of stream tables without one that nothing reads
 # allow_cycles = true                    # stream tables may read each other in a circle
 

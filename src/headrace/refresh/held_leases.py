@@ -49,19 +49,21 @@ def owner_is_dead(owner: str) -> bool:
     return False
 
 
-def _acquired(catalog: Catalog, resources: tuple[str, ...], until: float) -> tuple[Lease, ...]:
+def _acquired(
+    catalog: Catalog, resources: tuple[str, ...], until: float, given_up: Callable[[], bool]
+) -> tuple[Lease, ...]:
     while True:
         try:
             return catalog.acquire(resources, new_owner(), TTL, is_dead=owner_is_dead)
         except HeadraceError as error:
-            if error.code != "LEASE_HELD" or time.monotonic() >= until:
+            if error.code != "LEASE_HELD" or time.monotonic() >= until or given_up():
                 raise
         time.sleep(WAIT_SECONDS)
 
 
 @contextmanager
 def holding_leases(
-    catalog: Catalog, resources: Sequence[str], *, patience: float = 0.0
+    catalog: Catalog, resources: Sequence[str], *, patience: float = 0.0, given_up: Callable[[], bool] = lambda: False
 ) -> Iterator[Callable[[], tuple[Lease, ...]]]:
     """Hold leases inside a block; the yielded function returns them as last prolonged.
 
@@ -71,11 +73,12 @@ def holding_leases(
         catalog: The catalog.
         resources: What to lease, all or none.
         patience: Seconds to wait for others who hold one of them.
+        given_up: Whether nobody wants them any more, so that the wait is over.
 
     Raises:
         EnvironmentFault: `LEASE_HELD`.
     """
-    leases = _acquired(catalog, tuple(resources), time.monotonic() + patience)
+    leases = _acquired(catalog, tuple(resources), time.monotonic() + patience, given_up)
     stop = threading.Event()
     current = [leases]
 

@@ -1,15 +1,17 @@
-"""What a project wants of groups, fuses and cycles, from its settings."""
+"""What a project wants of groups, fuses, cycles and slots, from its settings."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from headrace.catalog import Catalog
-from headrace.config import Settings
+from headrace.config import MOST_CONCURRENT, Settings
+from headrace.errors import UserError
 from headrace.refresh.fuses.fuse import Fuse
 from headrace.refresh.groups.grouping import Defaults
 from headrace.schedule import parse_schedule
-from headrace.schedule.options import Consistency, Policy, parse_ceiling, parse_factor
+from headrace.schedule.options import DEPLOY_POOL, Consistency, Policy, parse_ceiling, parse_factor
 from headrace.scheduler.scheduler_state import SchedulerState, read_scheduler_state
 
 if TYPE_CHECKING:
@@ -27,6 +29,32 @@ def defaults_of(settings: Settings) -> Defaults:
         settings.max_cycle_rounds,
         settings.layout_limit,
     )
+
+
+def slots_of(settings: Settings, max_concurrent: int | None) -> int:
+    """Return how many refreshes run at once.
+
+    Args:
+        settings: The project's.
+        max_concurrent: What was asked for; None for what the settings say.
+
+    Raises:
+        UserError: `INVALID_OPTION`.
+    """
+    slots = settings.max_concurrent_refreshes if max_concurrent is None else max_concurrent
+    if not 1 <= slots <= MOST_CONCURRENT:
+        raise UserError(
+            "INVALID_OPTION", f"{slots} refreshes at once are not possible.", hint=f"Use 1 to {MOST_CONCURRENT}."
+        )
+    return slots
+
+
+def quotas_of(settings: Settings) -> Mapping[str, int]:
+    """Return how many refreshes of a pool run at once, by pool.
+
+    A pool that is missing has no limit of its own.
+    """
+    return {**settings.pools, DEPLOY_POOL: settings.deploy_slots}
 
 
 def scheduler_state_of(settings: Settings, catalog: Catalog, heads: Cut) -> SchedulerState:

@@ -11,17 +11,16 @@ from contextlib import ExitStack, contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from headrace.api.schedules.project_defaults import defaults_of
+from headrace.api.schedules.project_defaults import defaults_of, quotas_of, slots_of
 from headrace.catalog import Catalog
 from headrace.clock import TICK, SystemClock
-from headrace.config import MOST_CONCURRENT, Settings, parse_interval
+from headrace.config import Settings, parse_interval
 from headrace.deploy.load_journal import noting_loads
-from headrace.errors import HeadraceError, UserError
+from headrace.errors import HeadraceError
 from headrace.events import Events, Notice
 from headrace.observability.event_hook import Hook, load_hook
 from headrace.observability.webhook import Webhook
 from headrace.schedule import parse_schedule
-from headrace.schedule.options import DEPLOY_POOL
 from headrace.scheduler.deliveries import delivering
 from headrace.scheduler.landings import Land, land_once, landing
 from headrace.scheduler.loop import Scheduler
@@ -134,15 +133,10 @@ def run(
     sinks: Sinks,
 ) -> RunSummary:
     """Run schedules; see `Headrace.run`."""
-    slots = settings.max_concurrent_refreshes if max_concurrent is None else max_concurrent
-    if not 1 <= slots <= MOST_CONCURRENT:
-        raise UserError(
-            "INVALID_OPTION", f"{slots} refreshes at once are not possible.", hint=f"Use 1 to {MOST_CONCURRENT}."
-        )
     rules = Rules(
-        slots=slots,
+        slots=slots_of(settings, max_concurrent),
         default_schedule=parse_schedule(settings.default_schedule),
-        quotas={**settings.pools, DEPLOY_POOL: settings.deploy_slots},
+        quotas=quotas_of(settings),
         defaults=defaults_of(settings),
         grace=grace.total_seconds(),
         suspend_after=settings.suspend_after,

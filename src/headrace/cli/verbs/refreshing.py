@@ -35,9 +35,12 @@ def parse_age(text: str) -> dt.timedelta:
     show_default=True,
     help="How long to wait while another process, such as a scheduler, refreshes one of them.",
 )
+@click.option("--max-concurrent", type=click.IntRange(1, 32), metavar="N", help="Refreshes at once, 1 to 32.")
 @pass_invocation
-def refresh(asked: Invocation, names: tuple[str, ...], full: bool, wait: str) -> None:
-    """Refresh the named stream tables, or all whose sources changed, in order.
+def refresh(asked: Invocation, names: tuple[str, ...], full: bool, wait: str, max_concurrent: int | None) -> None:
+    """Refresh the named stream tables, or all whose sources changed.
+
+    Sources before their readers; what does not read each other side by side.
 
     \b
     Examples:
@@ -47,7 +50,7 @@ def refresh(asked: Invocation, names: tuple[str, ...], full: bool, wait: str) ->
     """
     patience = parse_age(wait)
     with asked.open() as hr, following(asked, hr.events):
-        results = hr.refresh(names or None, full=full, wait=patience)
+        results = hr.refresh(names or None, full=full, wait=patience, max_concurrent=max_concurrent)
     show(asked, [result.as_dict() for result in results], lambda: render.refreshes(results))
 
 

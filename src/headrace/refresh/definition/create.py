@@ -263,13 +263,16 @@ class Creator:
         resolved: Mapping[TableName, Resolution] = UNRESOLVED,
         held: Callable[[], tuple[Lease, ...]] = tuple,
         awaited: Sequence[Sequence[TableName]] = (),
+        given_up: Callable[[], bool] = lambda: False,
     ) -> GroupRefresh:
-        """Return what `refresh_group` runs, for threads that share it; `awaited` as in `Order`."""
+        """Return what `refresh_group` runs, for threads that share it; the rest as in `Order`."""
         redefine = self._redefine(names, heads, resolved=resolved)
         if redefine is not None and not full and not resolved:
             refuse_waiting(names, waiting_in(self.catalog, self.refresher.defaults))
         group = tuple(names) if len(names) > 1 else ()
-        order = Order(names, heads, full, group, patience, resolved, redefine, held=held, awaited=awaited)
+        order = Order(
+            names, heads, full, group, patience, resolved, redefine, held=held, awaited=awaited, given_up=given_up
+        )
         return self.refresher.together(order)
 
     def follow(

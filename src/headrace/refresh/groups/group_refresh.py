@@ -56,6 +56,7 @@ class Order:
         staged: Heads of other stream tables that are published along, as the caller has written them.
         awaited: The members of each unit that they read and that is not published yet. A member that reads one is
             prepared when it is.
+        given_up: Whether nobody wants it any more, so that it does not wait for others.
     """
 
     names: Sequence[TableName]
@@ -69,6 +70,7 @@ class Order:
     held: Callable[[], tuple[Lease, ...]] = tuple
     staged: Mapping[TableName, Head] = field(default_factory=dict)
     awaited: Sequence[Sequence[TableName]] = ()
+    given_up: Callable[[], bool] = lambda: False
 
 
 class GroupRefresh:
@@ -176,7 +178,7 @@ class GroupRefresh:
         if not missing:
             yield order.held
             return
-        with holding_leases(self._catalog, missing, patience=order.patience) as leases:
+        with holding_leases(self._catalog, missing, patience=order.patience, given_up=order.given_up) as leases:
             yield lambda: (*order.held(), *leases())
 
     @property

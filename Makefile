@@ -1,6 +1,6 @@
 # One command each; every target sets up what it needs first, and a second run finds that done.
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo demo-postgres demo-deploy test fresh-durations check test-fast test-histories test-spark test-crash test-long test-postgres test-citus test-queries test-browser test-terminal test-dbt test-rest docs bench lock clean
+.PHONY: help setup java demo demo-postgres demo-deploy test fresh-durations check test-fast test-histories test-spark test-crash test-long test-postgres test-citus test-queries test-browser test-terminal test-dbt test-rest test-cluster docs bench lock clean
 SHELL := /bin/sh
 
 BIN := .venv/bin
@@ -113,6 +113,9 @@ test-dbt: setup ## `dbt build` and all that goes wrong, by the adapter of integr
 test-rest: setup ## A lake in an Iceberg REST catalog: Iceberg's own test server, killed at every step
 	@$(WITH_JAVA) $(PYTEST) tests/rest
 
+test-cluster: setup ## A Spark cluster and a simulated S3 on loopback: refreshes, executors, workers and drivers killed
+	@scripts/setup-cluster && $(WITH_JAVA) $(PYTEST) tests/cluster
+
 docs: .venv-docs/.stamp ## The documentation as a site, in build/site; a broken link fails
 	@NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build
 
@@ -134,9 +137,10 @@ lock: ## Renew the lock files (needs uv; for maintainers)
 	sed -E 's/ \\$$//;/^ /d;/^(pathspec|protobuf|python-dateutil)==/d' requirements/dev.lock > .cache/dbt-constraints.txt
 	$(LOCK) --upgrade requirements/dbt.in -c .cache/dbt-constraints.txt -o requirements/dbt.lock
 	$(LOCK) --upgrade requirements/tpcds.in -o requirements/tpcds.lock
+	$(LOCK) --upgrade requirements/cluster.in -o requirements/cluster.lock
 	uv pip compile pyproject.toml --extra all --resolution lowest-direct --python-version 3.11 --no-emit-index-url \
 		--no-annotate --no-header --quiet -o requirements/lowest.txt # what lower bounds are tested with, now and then
 
 clean: ## Remove what make created, the environment included
-	rm -rf .venv .venv-docs .venv-dbt .venv-tpcds demo-project demo-postgres demo-deploy build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis bench/results
+	rm -rf .venv .venv-cluster .venv-docs .venv-dbt .venv-tpcds demo-project demo-postgres demo-deploy build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis bench/results
 	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -67,6 +67,10 @@ def _raised(path: Path) -> Iterator[Raised]:
                     yield Raised(code, function, _retryable(keywords.get("retryable"), code, tree), place)
             elif function == "_Kind":
                 yield from _kind(node, place)
+            elif function == "StoreFault" and isinstance(node.args[0], ast.Constant):
+                retry = next((k.value for k in node.keywords if k.arg == "retryable"), None)
+                retried = isinstance(retry, ast.Constant) and bool(retry.value)
+                yield Raised(str(node.args[0].value), "EnvironmentFault", retried, place)
         elif isinstance(node, ast.Dict):  # the command line's own errors are written as JSON
             fields = {k.value: v for k, v in zip(node.keys, node.values, strict=True) if isinstance(k, ast.Constant)}
             code = fields.get("code")

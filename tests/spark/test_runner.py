@@ -18,6 +18,7 @@ from headrace.semantics import Semantics
 from headrace.spark.local_relation import MOST_BYTES, MOST_ROWS
 from headrace.spark.runner import SparkRunner
 from headrace.spark.session import catalog_names, check_session
+from headrace.spark.session_kind import SessionKind
 
 
 def test_describing_runs_nothing(runner: SparkRunner) -> None:
@@ -31,23 +32,23 @@ def test_describing_runs_nothing(runner: SparkRunner) -> None:
     assert group.jobs == 0
 
 
-def on(runner: SparkRunner, *, cluster: bool) -> SparkRunner:
-    """The runner, or one of the same session that keeps rows as it would on a cluster."""
-    if not cluster:
+def on(runner: SparkRunner, *, connect: bool) -> SparkRunner:
+    """The runner, or one of the same session that keeps rows as it would over Spark Connect."""
+    if not connect:
         return runner
     other = SparkRunner(runner.session)
-    vars(other)["_local"] = False
+    vars(other)["kind"] = SessionKind.CONNECT
     return other
 
 
-@pytest.mark.parametrize(("cluster", "local"), [(False, False), (True, False), (True, True), (False, True)])
+@pytest.mark.parametrize(("connect", "local"), [(False, False), (True, False), (True, True), (False, True)])
 @pytest.mark.parametrize(
     "where", ["true", "id > 100", "false", "EXISTS (SELECT 1 FROM range(0) AS r WHERE r.id = x.id)"]
 )
 def test_materializing_computes_once_and_measures_in_the_same_pass(
-    runner: SparkRunner, where: str, cluster: bool, local: bool
+    runner: SparkRunner, where: str, connect: bool, local: bool
 ) -> None:
-    name, runner = temp_name("x"), on(runner, cluster=cluster)
+    name, runner = temp_name("x"), on(runner, connect=connect)
     sql = f"SELECT id FROM range(9) AS x WHERE {where}"
     with runner.jobs("materialize") as group:
         got = runner.materialize(name, sql, {"n": "count(*)", "top": "max(id)"}, local=local)
@@ -88,9 +89,9 @@ def test_a_result_can_be_joined_and_united_with_others(runner: SparkRunner, loca
 
 
 @pytest.mark.parametrize("sql", ["SELECT id FROM range(9)", "WITH c AS (SELECT id FROM range(9)) SELECT * FROM c"])
-@pytest.mark.parametrize("cluster", [False, True])
-def test_what_is_released_is_freed_at_once(runner: SparkRunner, sql: str, cluster: bool) -> None:
-    runner = on(runner, cluster=cluster)
+@pytest.mark.parametrize("connect", [False, True])
+def test_what_is_released_is_freed_at_once(runner: SparkRunner, sql: str, connect: bool) -> None:
+    runner = on(runner, connect=connect)
     kept = runner.session.sparkContext._jsc.getPersistentRDDs  # type: ignore[union-attr]  # no public API tells
     name, before = temp_name("x"), set(kept())
     runner.materialize(name, sql, {"n": "count(*)"})

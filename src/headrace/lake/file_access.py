@@ -12,7 +12,7 @@ import threading
 import time
 import uuid
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from headrace.lakes.storage_settings import IMPLEMENTATION
@@ -27,6 +27,8 @@ WAITS = (0.2, 1.0, 3.0)
 """Seconds between tries to read a file of a store that is overloaded."""
 
 _PASSING = re.compile(r"HTTP status 5\d\d|INTERNAL_FAILURE|SLOW_DOWN|SERVICE_UNAVAILABLE|THROTTLING|NETWORK_CONNECTION")
+
+_REFUSED = re.compile(r"ACCESS_DENIED|HTTP status 403")
 
 _OPENERS: dict[str, FileIO] = {}
 _KNOWN: dict[str, Mapping[str, str]] = {}
@@ -91,6 +93,8 @@ def read_file(location: str) -> bytes:
         except FileNotFoundError:
             raise
         except OSError as error:
+            if _REFUSED.search(str(error)):
+                raise OSError(f"{error} {_refusal(location)}") from error
             if not _PASSING.search(str(error)):
                 raise
         time.sleep(wait)
@@ -100,6 +104,23 @@ def read_file(location: str) -> bytes:
 def _read(location: str) -> bytes:
     with file_io(location).new_input(location).open() as stream:
         return stream.read()
+
+
+def _refusal(location: str) -> str:
+    """Return why a store refuses.
+
+    Reading begins with the size of a file, and an answer to that has no words.
+    """
+    from pyarrow.fs import FileSelector
+
+    url = urlsplit(location)
+    folder = f"{url.netloc}{url.path}".rpartition("/")[0]
+    try:
+        files: Any = file_io(location)
+        files.fs_by_scheme(url.scheme, url.netloc).get_file_info(FileSelector(folder))
+    except Exception as error:  # whatever the store's library is, this is only to say more
+        return str(error)
+    return ""
 
 
 def writing_fails(warehouse: str) -> str | None:

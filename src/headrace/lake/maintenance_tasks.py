@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 from headrace.errors import EnvironmentFault
-from headrace.lake.metadata import Snapshot, TableMeta
+from headrace.lake.metadata import Snapshot, TableMeta, local_path
 from headrace.lake.tables import VERSION, string_literal
 from headrace.names import STAGING, SYSTEM_NAMESPACE, TableName, quote
 
@@ -142,10 +142,22 @@ def trim_log(log: TableName, through: int) -> Task:
     return Task(Chore.TRIM_LOG, log, f"DELETE FROM {log.sql} WHERE {quote(VERSION)} <= {through}")
 
 
-def remove_orphans(table: TableName, now: dt.datetime, policy: Policy | None = None) -> Task:
-    """Delete files below the table's folder that no metadata refers to."""
+def remove_orphans(
+    table: TableName, now: dt.datetime, policy: Policy | None = None, *, location: str | None = None
+) -> Task:
+    """Delete files below the table's folder that no metadata refers to.
+
+    Args:
+        table: The table, in `staging`.
+        now: The time.
+        policy: What is old enough.
+        location: The table's folder; None for one on a disk.
+    """
     before = (now - (policy or Policy()).orphan_age).astimezone(dt.UTC)
     arguments = f"older_than => TIMESTAMP'{before:%Y-%m-%d %H:%M:%S}Z'"
+    if location is not None and local_path(location) is None:
+        # an object store is listed as Iceberg reaches it; Spark by itself knows neither its scheme nor its keys
+        arguments += ", prefix_listing => true"
     return Task(Chore.REMOVE_ORPHANS, table, _call(table, "remove_orphan_files", arguments), commits=False)
 
 

@@ -15,6 +15,7 @@ from headrace.algebra.schema import Column
 from headrace.errors import EnvironmentFault
 from headrace.lake.file_access import read_file
 from headrace.lake.iceberg_types import ddl_type
+from headrace.lakes.store_errors import store_fault
 
 Json = dict[str, Any]
 
@@ -173,6 +174,9 @@ def read_json(location: str) -> Json:
 
 
 def _unreadable(location: str, error: Exception) -> EnvironmentFault:
+    if "://" in location and (fault := store_fault(str(error))) is not None:
+        said = " ".join(str(error).split())
+        return EnvironmentFault(fault.code, fault.message, detail=said, hint=fault.hint, retryable=fault.retryable)
     return EnvironmentFault(
         "METADATA_UNREADABLE",
         f"The table metadata at {location} cannot be read.",

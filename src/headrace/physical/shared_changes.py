@@ -323,9 +323,7 @@ class SharedChanges:
                 return
             kept.users -= 1
             kept.readers.discard(reader)
-            if not kept.ready and not kept.users:
-                del self._kept[runner, view]
-            elif not kept.readers and not kept.users:
+            if not kept.users and not (kept.ready and kept.readers):
                 self._release((runner, view))
 
     def clear(self) -> None:
@@ -333,6 +331,18 @@ class SharedChanges:
         with self._lock:
             for key in list(self._kept):
                 self._release(key)
+
+    def distrust(self) -> None:
+        """Have what executors keep computed again by its next reader, as one of them was lost."""
+        with self._lock:
+            for key, kept in list(self._kept.items()):
+                runner, view = key
+                if runner.literal_count(view) is not None:
+                    continue
+                if kept.users:
+                    kept.ready = False
+                else:
+                    self._release(key)
 
     def _outdate(self, about: About, view: str) -> None:
         for key in [k for k, v in self._kept.items() if v.about == about and k[1] != view and not v.users]:

@@ -198,6 +198,8 @@ def check_warehouse(settings: config.Settings) -> Check:
     """Return the warehouse can be written and has room."""
     if "://" in settings.warehouse:
         return _checked_store(settings)
+    from headrace.spark.session_kind import is_local
+
     folder = Path(settings.warehouse.removeprefix("file:"))
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -208,6 +210,8 @@ def check_warehouse(settings: config.Settings) -> Check:
         remedy = f"Let {os.environ.get('USER') or 'this user'} write there, or set warehouse in headrace.toml."
         return Check("Warehouse", Outcome.FAIL, f"{folder} cannot be written: {error.strerror}", remedy)
     finding = f"{folder}, {free / 2**30:.1f} GiB free"
+    if not settings.spark_remote and not is_local(settings.spark_master):
+        finding += "; executors must see it under the same path"
     if free >= ROOMY:
         return Check("Warehouse", Outcome.OK, finding)
     outcome = Outcome.FAIL if free < CRAMPED else Outcome.WARN
@@ -217,11 +221,14 @@ def check_warehouse(settings: config.Settings) -> Check:
 def _checked_store(settings: config.Settings) -> Check:
     """Try to write to an object store from this process, as Spark will from its own."""
     from headrace.lake.file_access import reach_by, writing_fails
+    from headrace.lakes.store_errors import store_fault
 
     for warehouse, properties in warehouses(settings.warehouse, settings.storage, settings.spark_options).items():
         reach_by(warehouse, properties)
     if (why := writing_fails(settings.warehouse)) is None:
         return Check("Warehouse", Outcome.OK, f"{settings.warehouse} can be written")
+    if (fault := store_fault(why)) is not None:
+        return Check("Warehouse", Outcome.FAIL, f"{settings.warehouse} cannot be written: {fault.message}", fault.hint)
     remedy = "Check warehouse, and the endpoint and credentials in [storage] of headrace.toml."
     return Check("Warehouse", Outcome.FAIL, f"{settings.warehouse} cannot be written: {why}", remedy)
 
@@ -264,15 +271,17 @@ def check_functions(settings: config.Settings) -> Check:
 
 def _checked_spark(settings: config.Settings) -> Check:
     from headrace.api.facade import Headrace
+    from headrace.spark.session_kind import kind_of
 
     began = time.monotonic()
     try:
         with Headrace(settings, create=False) as hr:
             hr.sql("SELECT 1").collect()
-            version = hr.spark.version
+            version, kind = hr.spark.version, kind_of(hr.spark)
     except HeadraceError as error:
         return _failed("Spark", error)
-    return Check("Spark", Outcome.OK, f"Spark {version} answered after {time.monotonic() - began:.1f} s")
+    seconds = time.monotonic() - began
+    return Check("Spark", Outcome.OK, f"Spark {version} on {kind} answered after {seconds:.1f} s; {kind.keeps}")
 
 
 CHECKS: tuple[tuple[str, Callable[[config.Settings], Check]], ...] = (

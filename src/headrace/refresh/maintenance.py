@@ -177,7 +177,7 @@ def _table(
             tasks += tuple(t for t in plan_maintenance(staged, meta, needed=needed, now=now, policy=policy))
         else:
             tasks = plan_maintenance(staged, meta, needed=needed, now=now, policy=policy)
-        tasks += (remove_orphans(staged, now, policy),)
+        tasks += (remove_orphans(staged, now, policy, location=meta.location),)
         results += [MaintenanceResult(str(stored), t.chore.value.lower(), t.sql) for t in tasks]
         if not dry_run:
             before = untouched(catalog, stored)

@@ -104,6 +104,10 @@ class Publishing:
             names = ", ".join(str(t) for t in back)
             self.events.emit(Notice(f"Recovered {names}: an unfinished refresh was put back."))
 
+    def begun_again(self, names: Sequence[TableName], error: HeadraceError) -> None:
+        """Tell of stream tables that are computed again, because of an error that is none of theirs."""
+        self.events.emit(Notice(f"{error.message} Computing {', '.join(map(str, names))} again."))
+
     def restored(self, back: Sequence[ForeignWrite]) -> None:
         """Tell of stored tables that are again what was published, not what others made of them."""
         for write in back:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from headrace.errors import EnvironmentFault, HeadraceError, InternalError, Place, Unsupported, UserError, place_at
+from headrace.lakes.store_errors import STORE_FAULTS, StoreFault
 from headrace.spark.interrupts import await_interrupt
 from headrace.spark.python_errors import python_failure
 
@@ -49,6 +50,15 @@ _DEEP = _Kind(
     Unsupported,
     "Split it: into views, or into stream tables that read one another. Long lists belong into a table.",
     message="The query is nested too deep, or strings together too many operators, for Spark to read it.",
+    detailed=False,
+)
+
+_EXECUTOR_LOST = _Kind(
+    "EXECUTOR_LOST",
+    EnvironmentFault,
+    "Try again. If executors are lost again and again, look at their logs, and give them more memory.",
+    retryable=True,
+    message="An executor of Spark was lost, and rows that it kept with it.",
     detailed=False,
 )
 
@@ -128,6 +138,7 @@ CONDITIONS: tuple[tuple[str, _Kind], ...] = (
     ),
     ("UNSUPPORTED_FEATURE", _Kind("SPARK_UNSUPPORTED", Unsupported)),
     ("USER_RAISED_EXCEPTION", _Kind("RAISED_BY_QUERY", UserError)),
+    ("CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND", _EXECUTOR_LOST),
     (
         "OPERATION_CANCELED",
         _Kind("CANCELLED", EnvironmentFault, retryable=True, message="The Spark job was cancelled."),
@@ -142,6 +153,11 @@ _LOST = _Kind(
     retryable=True,
     message="The connection to Spark was lost.",
 )
+
+
+def _of_store(fault: StoreFault) -> _Kind:
+    return _Kind(fault.code, EnvironmentFault, fault.hint, retryable=fault.retryable, message=fault.message)
+
 
 EVIDENCE: tuple[tuple[str, _Kind], ...] = (
     (
@@ -172,6 +188,24 @@ EVIDENCE: tuple[tuple[str, _Kind], ...] = (
             "Try again.",
             retryable=True,
             message="Another writer changed the table in the meantime.",
+        ),
+    ),
+    *((fault.says, _of_store(fault)) for fault in STORE_FAULTS),
+    (
+        r"Checkpoint block rdd_\S+ not found|ExecutorLostFailure|cannot rollback the ResultStage|"
+        r"MetadataFetchFailedException|shuffle map stage with indeterminate output",
+        _EXECUTOR_LOST,
+    ),
+    (
+        r"ClassNotFoundException: (?:org\.apache\.iceberg|software\.amazon\.awssdk)|"
+        r"NoClassDefFoundError: (?:org/apache/iceberg|software/amazon/awssdk)|"
+        r"Cannot initialize FileIO implementation",
+        _Kind(
+            "SPARK_JARS_MISSING",
+            EnvironmentFault,
+            "Give the driver and all executors Headrace's jars: name them in spark.jars, or by --jars of spark-submit; "
+            "`headrace doctor` says where they are.",
+            message="Spark does not have all of the jars that Headrace needs, or its executors do not.",
         ),
     ),
     (

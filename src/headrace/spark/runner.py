@@ -23,6 +23,7 @@ from headrace.spark.iceberg_deletion import forget, purge
 from headrace.spark.interrupts import interrupt_session
 from headrace.spark.local_relation import PARTITIONS, literal_rows, planned_rows
 from headrace.spark.python_functions import register
+from headrace.spark.session_kind import SessionKind, kind_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
@@ -82,6 +83,11 @@ class SparkRunner:
         """Return whether this process holds the driver (False over Spark Connect)."""
         return hasattr(self.session, "_jsc")
 
+    @cached_property
+    def kind(self) -> SessionKind:
+        """Return what the session is, by which rows are kept in one way or another."""
+        return kind_of(self.session)
+
     @property
     def semantics(self) -> Semantics:
         """Return the session's current semantics."""
@@ -114,7 +120,7 @@ class SparkRunner:
             session: SparkSession = make()
             for key, value in {**self._carried(session), **semantics.options()}.items():
                 session.conf.set(key, value)
-            if self._local:
+            if self.classic:
                 session.conf.set(PARTITIONS, "64")
             register(session, self._shared.functions)
             return session
@@ -176,26 +182,27 @@ class SparkRunner:
         Spark forgets what it kept when a table that the query reads is written through the same catalog in this
         session, and computes it again: the query must name snapshots, or read what nobody writes meanwhile.
 
-        On one machine what is kept forgets what it was computed from: else the plan of each step of a refresh would
-        hold those of all before it, and looking through them took minutes for a program of 14 steps. On a cluster the
-        rows of an executor that leaves could then not be computed again.
+        What is kept forgets what it was computed from: else the plan of each step of a refresh would hold those of all
+        before it, and looking through them took minutes for a program of 14 steps. Rows of an executor that leaves a
+        cluster are lost then, and who reads them fails (`EXECUTOR_LOST`). Over Spark Connect the plans stay.
 
         Args:
             name: Temporary view, unique within the application.
             sql: The query.
             aggregates: SQL aggregate expressions over the query's columns, by result name; they come out of the
-                same pass. Empty keeps the computing for the first reader on a cluster.
-            local: Whether they are expected to be few: then one process that is all of Spark holds them itself.
+                same pass. Empty keeps the computing for the first reader over Spark Connect.
+            local: Whether they are expected to be few: then the driver, if it is in this process, holds them itself.
 
         Returns:
             The aggregates' values by name.
         """
         from pyspark import StorageLevel
 
+        in_jvm = self.kind is not SessionKind.CONNECT
         with translated(sql):
-            if local and self._local and (found := self._literal(name, sql, aggregates or {})) is not None:
+            if local and in_jvm and (found := self._literal(name, sql, aggregates or {})) is not None:
                 return found
-            if self._local:
+            if in_jvm:
                 return self._detached(name, sql, aggregates or {})
             frame = self.session.sql(sql)
             if not _COMMON_TABLE_EXPRESSION.search(sql):
@@ -312,7 +319,7 @@ class SparkRunner:
         Returns:
             About how many bytes they take; None where nothing was kept.
         """
-        if not self._local:
+        if self.kind is SessionKind.CONNECT:
             return None
         holder = self if semantics is None else self.under(semantics)
         with translated(sql):
@@ -326,10 +333,6 @@ class SparkRunner:
             held.frame.createOrReplaceTempView(name)
             holder._frames[name] = held.count
             return size
-
-    @cached_property
-    def _local(self) -> bool:
-        return self.classic and str(self.session.sparkContext.master).startswith("local")
 
     @contextmanager
     def _without_constraints(self) -> Iterator[None]:
@@ -418,7 +421,7 @@ class SparkRunner:
         On one machine that is half the cores: a task that reads a large file runs for seconds, and is not interrupted
         whatever waits in other pools. None on a cluster, where some task ends any moment.
         """
-        return max(1, self.session.sparkContext.defaultParallelism // 2) if self._local else None
+        return max(1, self.session.sparkContext.defaultParallelism // 2) if self.kind is SessionKind.LOCAL else None
 
     def cancel_all(self, label: str) -> None:
         """Stop what runs under a label, in any thread."""

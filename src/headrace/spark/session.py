@@ -25,6 +25,7 @@ from headrace.spark.errors import translated
 from headrace.spark.interrupts import settle_sigint
 from headrace.spark.jars import ensure
 from headrace.spark.java import find_java
+from headrace.spark.session_kind import is_local
 from headrace.spark.starting.java_compiler import compiler_options
 from headrace.spark.starting.jvm_output import launch_jvm
 from headrace.spark.starting.reachable import refuse_unreachable
@@ -127,7 +128,7 @@ def session_options(settings: Settings, jars: tuple[Path, ...]) -> dict[str, str
 
     Jars of the user's come beside ours.
     """
-    local = settings.spark_master.startswith("local")
+    local = is_local(settings.spark_master)
     options = {
         "spark.app.name": "headrace",
         "spark.sql.extensions": EXTENSIONS,
@@ -168,8 +169,7 @@ _REDACTED = "(?i)secret|password|token|credential|access[.]?key"
 
 def _local_options(settings: Settings, jars: tuple[Path, ...]) -> dict[str, str]:
     """Return options of one JVM on this machine: quick to start, quick for small queries."""
-    log = f"-Dlog4j2.configurationFile={_log_configuration().as_uri()}"
-    java = ("-XX:+UseParallelGC", *compiler_options(), log, *java_options(settings))
+    java = ("-XX:+UseParallelGC", *compiler_options(), _log_option(), *java_options(settings))
     return {
         # The class path is read by the JVM itself; spark.jars would copy 60 MB for an executor that is this process.
         "spark.driver.extraClassPath": os.pathsep.join(map(str, jars)),
@@ -188,11 +188,12 @@ def _local_options(settings: Settings, jars: tuple[Path, ...]) -> dict[str, str]
 
 
 def _cluster_options(jars: tuple[Path, ...]) -> dict[str, str]:
-    return {"spark.jars": ",".join(map(str, jars))}
+    return {"spark.jars": ",".join(map(str, jars)), "spark.driver.defaultJavaOptions": _log_option()}
 
 
-def _log_configuration() -> Path:
-    return Path(__file__).with_name("log4j2.properties")
+def _log_option() -> str:
+    """Return the Java option by which the driver logs as little as a command's output bears."""
+    return f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}"
 
 
 def running_session() -> SparkSession | None:
@@ -241,7 +242,7 @@ def _open_session(settings: Settings, events: Events | None) -> SparkSession:
     from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
-    if settings.spark_master.startswith("local"):
+    if is_local(settings.spark_master):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # or Spark looks for the host's address, and warns
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # or Python functions run in whatever python3 is
     _silence_pyspark()

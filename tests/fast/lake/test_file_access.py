@@ -24,10 +24,12 @@ class Store:
     Args:
         failures: Answers to the next requests for its contents.
         reads: How many of these came.
+        denied: Whether it lets nobody in.
     """
 
     failures: list[int] = field(default_factory=list)
     reads: int = 0
+    denied: bool = False
 
 
 @pytest.fixture
@@ -38,8 +40,8 @@ def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
         protocol_version = "HTTP/1.1"
 
         def do_HEAD(self) -> None:
-            there = self.path == "/lake/shop/t.json"
-            self.send_response(200 if there else 404)
+            there = self.path == "/lake/shop/t.json" and not found.denied
+            self.send_response(403 if found.denied else 200 if there else 404)
             self.send_header("Content-Length", str(len(CONTENT)) if there else "0")
             self.end_headers()
 
@@ -75,6 +77,15 @@ def test_an_overloaded_store_is_asked_again(store: Store) -> None:
     store.failures = [503, 503]
     assert read_json("s3://lake/shop/t.json") == {"a": 1}
     assert store.reads == 3
+
+
+def test_a_store_that_refuses_is_told_from_a_file_that_is_damaged(store: Store) -> None:
+    store.failures = [503] * 200
+    with pytest.raises(EnvironmentFault, match="STORE_UNAVAILABLE"):
+        read_json("s3://lake/shop/t.json")
+    store.denied, store.failures = True, []
+    with pytest.raises(EnvironmentFault, match="STORE_DENIED"):
+        read_json("s3://lake/shop/t.json")
 
 
 def test_a_file_that_is_not_there_is_told_at_once(store: Store) -> None:

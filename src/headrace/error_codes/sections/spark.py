@@ -58,6 +58,23 @@ CODES = (
         retry="yes",
     ),
     ErrorCode(
+        "EXECUTOR_LOST",
+        message="An executor of Spark was lost, and rows that it kept with it.",
+        cause="On a cluster: it was killed, ran out of memory, or its machine went, again and again.",
+        remedy=(
+            "Nothing at first: a refresh is computed again, up to twice, and schedules try it later. If it stays so, "
+            "look at the executors' logs and give them more memory."
+        ),
+        retry="yes",
+    ),
+    ErrorCode(
+        "SPARK_JARS_MISSING",
+        message="Spark does not have all of the jars that Headrace needs, or its executors do not.",
+        cause="A session of your own, or a cluster's, was started without them.",
+        remedy="Name them in `spark.jars`, or by `--jars` of `spark-submit`; `headrace doctor` says where they are.",
+        retry="no",
+    ),
+    ErrorCode(
         "SPARK_OUT_OF_MEMORY",
         message="Spark ran out of memory.",
         cause="",

@@ -29,6 +29,7 @@ from headrace.refresh.guards import (
     refuse_stopped,
 )
 from headrace.refresh.held_leases import holding_leases
+from headrace.refresh.lost_rows import computed_again
 from headrace.refresh.preparation import Attempt, Preparation
 from headrace.refresh.publication_builder import Finished, staged_head
 from headrace.refresh.publishing import Publishing
@@ -294,13 +295,29 @@ class GroupRefresh:
         if not full and len(self._order.names) > 1 and self._are_current(states):
             self._results |= {k.table.name: _unchanged(k.table.name, k.frontier, attempt.seconds) for k in states}
             return
-        if in_cycle(part, self._tables):
-            new = self._cycle(states, full=full)
-        else:
-            new = [self._single(states[0], attempt, full=full)]
+
+        def compute() -> list[Finished]:
+            if in_cycle(part, self._tables):
+                return self._cycle(states, full=full)
+            return [self._single(states[0], attempt, full=full)]
+
+        new = computed_again(compute, lambda error: self._put_back_lost(states, error))
         with self._lock:
             self._done += new
             self._seen = {**self._seen, **{one.facts.name: head for one in new if (head := staged_head(one))}}
+
+    def _put_back_lost(self, states: Sequence[gather_facts.TableState], error: HeadraceError) -> None:
+        """Put back what members have written whose rows were lost with an executor of Spark.
+
+        Raises:
+            HeadraceError: The error itself, where one of them is defined anew: its tables are in `staging` only.
+        """
+        self._preparation.changes.distrust()
+        if not self._anew.keys().isdisjoint(state.table.name for state in states):
+            raise error
+        for state in states:
+            self._catalog.reset_staging(state.table.stored, held=self._leases())
+        self._publishing.begun_again(tuple(state.table.name for state in states), error)
 
     def _state(self, name: TableName) -> gather_facts.TableState:
         """Return what the catalog says of a member; put back what an unfinished refresh left of it."""

@@ -15,9 +15,9 @@ ODD = "`odd table.name`"
 
 @pytest.fixture
 def source(hr: Headrace, ns: str) -> str:
-    hr.spark.sql(f"CREATE TABLE lake.{ns}.t (k INT, v INT, a ARRAY<INT>) USING iceberg")
+    hr.spark.sql(f"CREATE TABLE lake.{ns}.t (k INT, v INT, a ARRAY<INT>, s STRING, ts TIMESTAMP) USING iceberg")
     hr.spark.sql(f"CREATE TABLE lake.{ns}.u (k INT, w INT) USING iceberg")
-    hr.spark.sql(f"INSERT INTO lake.{ns}.t VALUES (1, 10, array(1)), (2, 0, NULL)")
+    hr.spark.sql(f"INSERT INTO lake.{ns}.t VALUES (1, 10, array(1), '1', NULL), (2, 0, NULL, 'b', now())")
     return ns
 
 
@@ -63,6 +63,29 @@ WRONG = {
         "COLUMN_NOT_FOUND",
         2,
     ),
+    "cut at what a subquery gives": ("SELECT k FROM {ns}.t ORDER BY k\nLIMIT (SELECT 1)", "QUERY_INVALID", 2),
+    "begun at what a subquery gives": (
+        "SELECT k FROM {ns}.t ORDER BY k LIMIT 1\nOFFSET (SELECT 1)",
+        "QUERY_INVALID",
+        2,
+    ),
+    "the time of a refresh compared with a number": (
+        "SELECT k FROM {ns}.t WHERE\n v > current_date()",
+        "TYPE_MISMATCH",
+        2,
+    ),
+    "ordered by maps": ("SELECT k FROM {ns}.t ORDER BY\n map(v, k) LIMIT 1", "TYPE_MISMATCH", 2),
+    "ordered by variants": (
+        "SELECT k, row_number() OVER (\n  ORDER BY parse_json(s)) AS r FROM {ns}.t",
+        "TYPE_MISMATCH",
+        2,
+    ),
+    "recursion through an order": (
+        "WITH RECURSIVE r AS (SELECT k, v FROM {ns}.t UNION ALL SELECT q.k + 1, q.v FROM "
+        "(SELECT *, row_number() OVER (ORDER BY k) AS n FROM r) q WHERE q.k < 5 AND n = 1) SELECT k, v FROM r",
+        "QUERY_INVALID",
+        None,
+    ),
     "nothing": ("-- nothing", "SYNTAX_ERROR", 1),
     "no query": ("DROP TABLE {ns}.t", "SYNTAX_ERROR", 1),
 }
@@ -76,7 +99,34 @@ def test_what_is_wrong(hr: Headrace, source: str, name: str) -> None:
         assert (error.place.line if error.place else None) == line
 
 
+SPANS = {
+    "window(ts, '0 seconds')": ("TYPE_MISMATCH", "Give it a value within these bounds."),
+    "window(ts, '-5 minutes')": ("TYPE_MISMATCH", "Give it a value within these bounds."),
+    "window(ts, '5 minutes', '-1 minute')": ("TYPE_MISMATCH", "Give it a value within these bounds."),
+    "window(ts, '5 minutes', '10 minutes')": ("TYPE_MISMATCH", "so that this holds"),
+    "window(ts, '5 minutes', '1 minute', '2 minutes')": ("TYPE_MISMATCH", "so that this holds"),
+    "window(ts, '1 month')": ("QUERY_INVALID", "date_trunc('MONTH', t)"),
+    "window(ts, '1 day', '1 year')": ("QUERY_INVALID", "date_trunc('MONTH', t)"),
+    "window(ts, s)": ("QUERY_INVALID", "a text such as '5 minutes'"),
+    "window(ts, '5 moons')": ("VALUE_ERROR", "an interval such as '5 minutes'"),
+    "session_window(ts, INTERVAL 5 MINUTES)": ("TYPE_MISMATCH", "make_interval"),
+    "session_window(ts, v)": ("TYPE_MISMATCH", "make_interval"),
+    "window(ts, '1 day'), session_window(ts, '5 minutes')": ("QUERY_INVALID", "in a subquery"),
+    "session_window(ts, '1 hour'), session_window(ts, '5 minutes')": ("QUERY_INVALID", "in a subquery"),
+}
+
+
+@pytest.mark.parametrize("span", SPANS)
+def test_spans_of_time_that_are_none(hr: Headrace, source: str, span: str) -> None:
+    code, hint = SPANS[span]
+    for error in refused(hr, source, f"SELECT count(*) AS n FROM {source}.t GROUP BY {span}").values():
+        assert error.code == code
+        assert hint in (error.hint or "")
+
+
 NEVER = {
+    "a change that would take too many operators": "\nSELECT t0.k FROM {ns}.t t0 "
+    + " ".join(f"LEFT JOIN {{ns}}.t t{i} ON t{i}.k = t{i - 1}.k" for i in range(1, 95)),
     "not deterministic inside a CTE": (
         "WITH a AS (SELECT k,\n uuid() AS id FROM {ns}.t), b AS (SELECT * FROM a) SELECT id FROM b"
     ),
@@ -85,6 +135,11 @@ NEVER = {
     ),
     "cut between maps": "SELECT k FROM (SELECT k, map(v, k) AS m FROM {ns}.t\nLIMIT 1) WHERE size(m) > 0",
     "cut at what is computed": "SELECT k FROM {ns}.t\nLIMIT 1 + 1",
+    "the time of a refresh beside a number": "SELECT k FROM {ns}.t WHERE\n v > unix_timestamp()",
+    "cut between variants": "SELECT k FROM (SELECT k, parse_json(s) AS p FROM {ns}.t\nLIMIT 1) WHERE p IS NOT NULL",
+    "sessions without a length": "SELECT count(*) AS n FROM {ns}.t GROUP BY\n session_window(ts, '-5 minutes')",
+    "sessions of single rows": "SELECT k,\n session_window(ts, '5 minutes') AS w FROM {ns}.t",
+    "sessions as a condition": "SELECT k FROM {ns}.t WHERE\n session_window(ts, '5 minutes').start > '2024'",
     "floats that are not among others": "SELECT k FROM {ns}.t WHERE CAST(v AS DOUBLE)\n NOT IN (SELECT k FROM {ns}.u)",
     "intervals that groups remember": "SELECT k,\n max(make_dt_interval(v)) > INTERVAL 1 DAY m FROM {ns}.t GROUP BY k",
 }

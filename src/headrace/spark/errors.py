@@ -124,6 +124,18 @@ CONDITIONS: tuple[tuple[str, _Kind], ...] = (
             "Look for a cycle in the data, or raise the limit: WITH RECURSIVE t(…) MAX RECURSION LEVEL 200 AS (…).",
         ),
     ),
+    (
+        "INVALID_RECURSIVE_REFERENCE",
+        _Kind("QUERY_INVALID", UserError, "Order, number or group rows outside of the recursion, over what it gives."),
+    ),
+    (
+        "INVALID_LIMIT_LIKE_EXPRESSION",
+        _Kind(
+            "QUERY_INVALID",
+            UserError,
+            "Write a number, or number the rows in a subquery by row_number() OVER (ORDER BY …), and compare.",
+        ),
+    ),
     ("SCALAR_SUBQUERY_TOO_MANY_ROWS", _Kind("SUBQUERY_TOO_MANY_ROWS", UserError)),
     ("MERGE_CARDINALITY_VIOLATION", _Kind("MERGE_AMBIGUOUS", UserError)),
     ("NOT_NULL_ASSERT_VIOLATION", _Kind("NULL_NOT_ALLOWED", UserError)),
@@ -221,6 +233,40 @@ EVIDENCE: tuple[tuple[str, _Kind], ...] = (
             EnvironmentFault,
             'Give Spark more memory: "spark.driver.memory" in [spark] of headrace.toml.',
             message="Spark ran out of memory.",
+        ),
+    ),
+    (
+        r"Intervals greater than a month is not supported",
+        _Kind(
+            "QUERY_INVALID",
+            UserError,
+            "Give it days, or group by date_trunc('MONTH', t) in the place of a window.",
+            message="A window of time has a fixed length, which months and years do not have.",
+        ),
+    ),
+    (
+        r"The duration and time inputs to window must be",
+        _Kind(
+            "QUERY_INVALID", UserError, "Write each as a text such as '5 minutes'; what differs by row is not possible."
+        ),
+    ),
+    (
+        r"Gap duration expression used in session window",
+        _Kind(
+            "TYPE_MISMATCH",
+            UserError,
+            "Write the gap as a text such as '5 minutes', or as make_interval(…).",
+            message="The gap of session_window() is neither a text nor an interval of the calendar.",
+        ),
+    ),
+    (
+        r"Multiple time/session window expressions",
+        _Kind(
+            "QUERY_INVALID",
+            UserError,
+            "Compute one of them in a subquery: FROM (SELECT *, window(t, '1 hour') AS w FROM …).",
+            message="A SELECT has one window of time, and this one has several.",
+            detailed=False,
         ),
     ),
     (r"StackOverflowError|Max iterations \(\d+\) reached for batch", _DEEP),

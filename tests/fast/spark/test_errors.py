@@ -61,6 +61,21 @@ def test_other_failures_are_known_by_what_they_say(text, code, retryable):
     assert "Foo.java" not in str(error)
 
 
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("Intervals greater than a month is not supported (1 month).", "date_trunc"),
+        ("The duration and time inputs to window must be an integer, long or string literal.", "'5 minutes'"),
+        ("Gap duration expression used in session window must be CalendarIntervalType, but got IntegerType.", "'5"),
+        ("Multiple time/session window expressions would result in a cartesian product of rows.", "subquery"),
+    ],
+)
+def test_spans_of_time_that_are_none_have_a_hint(text, hint):
+    error = translate(pyspark_error("_LEGACY_ERROR_TEMP_1", text, AnalysisException))
+    assert isinstance(error, UserError)
+    assert hint in error.hint
+
+
 def test_a_cause_deep_in_the_chain_counts():
     error = PySparkException(message="Job aborted due to stage failure")
     error.__cause__ = RuntimeError("writing failed")

@@ -66,7 +66,6 @@ def test_a_span_without_length_is_refused(hr: Headrace, ns: str, span: str) -> N
 def test_what_is_no_span_of_a_time_stays_full(hr: Headrace, ns: str) -> None:
     hr.spark.sql(f"CREATE TABLE lake.{ns}.t (k INT, ts TIMESTAMP, window INT) USING iceberg")
     for query in (
-        "SELECT k, session_window(ts, '5 minutes') AS w, count(*) AS n FROM {t} GROUP BY k, w",
         "SELECT window(window(ts, '1 hour'), '2 hours') AS w, count(*) AS n FROM {t} GROUP BY 1",
         "SELECT k FROM {t} WHERE window(ts, '1 hour').start > TIMESTAMP '2000-01-01'",
         "SELECT window(ts, '1 hour') AS w, count(*) AS n FROM {t} GROUP BY ROLLUP(window(ts, '1 hour'))",
@@ -74,4 +73,4 @@ def test_what_is_no_span_of_a_time_stays_full(hr: Headrace, ns: str) -> None:
     ):
         found = hr.validate(query.format(t=f"{ns}.t"))
         assert found.mode == "FULL", query
-        assert {r.construct for r in found.refusals} <= {"window()", "session_window()"}, query
+        assert {r.construct for r in found.refusals} <= {"window()"}, query

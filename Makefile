@@ -43,7 +43,7 @@ java: .venv/java-home
 	@scripts/ensure-java > $@.new && mv $@.new $@
 
 # Spark starts in half the time from an archive of the classes it loads; making it is a convenience that never fails.
-.venv/.stamp-warm: .venv/.stamp-setup | .venv/java-home
+.venv/.stamp-warm: .venv/.stamp-setup src/headrace/spark/class_archive.py src/headrace/spark/jars.py | .venv/java-home
 	@$(WITH_JAVA) $(BIN)/python -m headrace.spark.class_archive 2>/dev/null || true
 	@touch $@
 

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 from headrace.config import default_settings
+from headrace.spark.end_session import await_end
 from headrace.spark.session import open_session
 
 TRAINING = (
@@ -26,19 +27,30 @@ TRAINING = (
 """What the archive is made from: roughly what a first refresh runs."""
 
 
-def train(jars: str, folder: str, made: str) -> None:
-    """Run typical statements in a session whose Java writes the archive when it ends."""
+def train(jars: str, folder: str, made: str, class_path: str) -> None:
+    """Run typical statements in a session whose Java writes the archive when it ends.
+
+    Args:
+        jars: The folder of jars.
+        folder: Where its tables are.
+        made: The archive.
+        class_path: What the class path begins with, in the order that sessions with the archive have.
+    """
     settings = dataclasses.replace(
         default_settings(Path(folder)),
         jars_dir=jars,
         spark_master="local[2]",
-        spark_options={"spark.driver.extraJavaOptions": f"-XX:ArchiveClassesAtExit={made}"},
+        spark_options={
+            "spark.driver.extraJavaOptions": f"-XX:ArchiveClassesAtExit={made}",
+            "spark.driver.extraClassPath": class_path,
+        },
     )
     session = open_session(settings)
     for statement in TRAINING:
         session.sql(statement).collect()
     session.stop()
+    await_end()  # it writes the archive when it ends, and nobody else waits for it
 
 
 if __name__ == "__main__":
-    train(*sys.argv[1:4])
+    train(*sys.argv[1:5])

@@ -89,6 +89,17 @@ def end(session: SparkSession) -> None:
     Session._instantiatedSession = Session._activeSession = None
 
 
+def await_end() -> None:
+    """Wait until the JVM that this process started has ended by itself, whatever it does before."""
+    from pyspark import SparkContext
+
+    gateway: Any = SparkContext._gateway
+    process: subprocess.Popen[bytes] | None = getattr(gateway, "proc", None)
+    if process is not None and process.stdin is not None:
+        process.stdin.close()  # which tells it that nobody needs it any more
+        process.wait()
+
+
 def _end_process(process: subprocess.Popen[bytes] | None) -> None:
     if process is None:
         return

@@ -84,7 +84,9 @@ def bag(rows: list[Row]) -> Counter[Row]:
 
 
 def _equal(value: object) -> object:
-    """A value that equals itself, as NaN does not, and that can be counted, as a struct cannot."""
+    """A value that equals itself, as NaN does not, and that can be counted, as a struct or an array cannot."""
+    if isinstance(value, list):
+        return tuple(map(_equal, value))
     if isinstance(value, dict):
         return tuple((name, _equal(field)) for name, field in value.items())
     return "NaN" if value != value else value

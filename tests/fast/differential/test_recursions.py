@@ -187,3 +187,12 @@ def test_what_equals_and_is_not_the_same_is_computed_again() -> None:
     program = view.view.delta_program(frozenset(view.view.sources), frozenset(view.view.sources))
     assert program is not None
     assert [step.name for step in program.steps] == ["change"]
+
+
+def test_both_sides_read_what_stands_before_them() -> None:
+    """A WITH around start and step, which itself may recur, is no part of either."""
+    below = "WITH RECURSIVE s(i) AS (SELECT top FROM tops UNION ALL SELECT i + 1 FROM s WHERE i < 2)"
+    step = "SELECT n + i FROM r JOIN s ON n < i"
+    query = f"WITH RECURSIVE r(n) AS ({below} SELECT i FROM s UNION ALL {step}) SELECT n FROM r"
+    tables = (Table("tops", (Column("top", "int"),), ((0,), (1,))),)
+    replay(EXECUTOR, Case(query, tables, ({"tops": ((1, (0,)), (-1, (1,)))}, {"tops": ((1, (2,)),)})))

@@ -24,7 +24,7 @@ from headrace.algebra.relations import (
 from headrace.algebra.scalar import column
 from headrace.algebra.tree import walk
 from headrace.sql.reader.context import BoundCte, Context, Output
-from headrace.sql.reader.syntax.query_shape import Body, Query, SetOperation
+from headrace.sql.reader.syntax.query_shape import Query, SetOperation
 
 CONSTRUCT = "WITH RECURSIVE"
 
@@ -37,15 +37,16 @@ def recursion(context: Context, bound: BoundCte) -> Output | None:
         bound: The expression, which may.
     """
     cte = bound.cte
-    operation = _operation(cte.query)
+    operation, around = _operation(cte.query)
     if operation is None:
         return None
     trial = context.trial()
-    start = trial.read_query(trial, _query(operation.left, cte.at), bound.env)
+    start = trial.read_query(trial, replace(around, body=operation.left), bound.env)
     name = f"__hr_r{cte.at}"
     shown = replace(start, relation=Round(name, start.relation), names=cte.columns or start.names)
     trial.read_ctes[cte.at] = shown
-    again = trial.read_query(trial, _query(operation.right, cte.at), {**bound.env, context.fold(cte.name): bound})
+    known = {**bound.env, context.fold(cte.name): bound}
+    again = trial.read_query(trial, replace(around, body=operation.right), known)
     if not _reads(again.relation, name) and not (again.opaque or trial.findings.all()):
         return None
     context.findings.refusals.extend(trial.findings.refusals)
@@ -67,17 +68,14 @@ def recursion(context: Context, bound: BoundCte) -> Output | None:
     return Output(Recursive(start.relation, step, name, cte.levels), start.names)
 
 
-def _operation(query: Query) -> SetOperation | None:
-    body: Body = query
-    while isinstance(body, Query):
-        if body.ctes or body.extras:
-            return None
-        body = body.body
-    return body if isinstance(body, SetOperation) else None
-
-
-def _query(body: Body, at: int) -> Query:
-    return Query((), False, body, (), at)
+def _operation(query: Query) -> tuple[SetOperation | None, Query]:
+    """Return the operation of a query, and the query with all that both sides may name."""
+    ctes = query.ctes
+    while isinstance(query.body, Query) and not query.extras:
+        query = replace(query.body, recursive=query.recursive or query.body.recursive)
+        ctes += query.ctes
+    body = query.body
+    return (body if isinstance(body, SetOperation) and not query.extras else None), replace(query, ctes=ctes)
 
 
 def _reads(relation: Relation, name: str) -> bool:

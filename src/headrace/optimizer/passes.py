@@ -21,6 +21,7 @@ from headrace.optimizer.common_subexpressions.shared_steps import drop_unread, s
 from headrace.optimizer.empty_relations import drop_empty
 from headrace.optimizer.filter_pushdown import push_filters
 from headrace.optimizer.integer_keys import mark_integer_keys
+from headrace.optimizer.join_order import order_joins
 from headrace.optimizer.known_keys import use_keys
 from headrace.optimizer.merge_projections import merge
 from headrace.optimizer.moving_filters import push_moving_filters
@@ -168,6 +169,13 @@ PASSES: tuple[Pass, ...] = (
     # each of its steps
     _step(_EMPTY),  # first: an empty term must not be worked on
     _step(_MERGE),
+    Pass(
+        "join_order",  # before semi-joins come between joins
+        Phase.CHANGE,
+        Subject.STEP,
+        claim="⋈ is associative and commutative",
+        apply=order_joins,
+    ),
     Pass(
         "semijoin_pushdown",  # after merging, which takes renamings out of the way
         Phase.CHANGE,

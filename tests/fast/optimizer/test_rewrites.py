@@ -30,13 +30,19 @@ from headrace.names import LAKE, TableName
 from headrace.optimizer.column_pruning import prune
 from headrace.optimizer.empty_relations import drop_empty
 from headrace.optimizer.filter_pushdown import push_filters
+from headrace.optimizer.join_order import order_joins
 from headrace.optimizer.merge_projections import merge
 from headrace.optimizer.optimizer import Optimizer
 from headrace.optimizer.optimizer_pass import QueryFacts
 from headrace.optimizer.semijoin_pushdown import push_semi_joins
 from headrace.sql.lower import lower
 
-PASSES: dict[str, Callable[[Relation], Relation]] = {"merge": merge, "push_filters": push_filters, "prune": prune}
+PASSES: dict[str, Callable[[Relation], Relation]] = {
+    "merge": merge,
+    "push_filters": push_filters,
+    "prune": prune,
+    "order_joins": order_joins,
+}
 FOLDER = Path(__file__).parent
 CASES = [(name, spec) for name in PASSES for spec in specs(FOLDER / f"{name}.txt")]
 ROWS = {

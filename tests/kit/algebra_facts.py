@@ -21,6 +21,7 @@ from headrace.algebra.relations import (
     WindowCall,
 )
 from headrace.algebra.scalar import Scalar, conjuncts
+from headrace.sql.reader.refusals import SESSION
 from kit.query_facts import NOTHING, Facts, Lineage, keys, union
 
 Env = dict[str, Lineage]
@@ -142,6 +143,8 @@ class _Walk:
         return grouped | called
 
     def _window(self, call: WindowCall, partition: frozenset[Lineage], env: Env) -> Lineage:
+        if call.written == SESSION:  # to Spark it is a value of the row, until rows are grouped by it
+            return _made_of(call.call, env)
         order = tuple(_key(key, env) for key in call.order)
         made = union((_made_of(call.call, env), *partition, *(lineage for lineage, *_ in order)))
         self.facts.add("windows", (call.function, made, partition, order, call.frame.upper().startswith("ROWS")))

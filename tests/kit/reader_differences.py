@@ -206,6 +206,11 @@ def _spans(dispute: Dispute) -> bool:
     )
 
 
+def _sessions(dispute: Dispute) -> bool:
+    """Rows that are in no session."""
+    return _writes(dispute, "session_window") and _drop(dispute.spark, "conditions", lambda fact: True)
+
+
 def _unread(dispute: Dispute) -> bool:
     """Calls that no column reads."""
     windows = not dispute.asks() and _drop(dispute.spark, "windows", lambda fact: True)
@@ -290,6 +295,7 @@ DIFFERENCES = (
         "whether there are rows", "EXISTS is not decided by GROUP BY and LIMIT, which are left out.", _whether_rows
     ),
     Difference("spans", "window() is a generator; Spark copies the rows (Expand) and filters them by time.", _spans),
+    Difference("sessions", "One comparison leaves out rows without a time and rows without a gap.", _sessions),
     Difference(
         "marks", "A condition inside an expression is a column of a union of rows with and without a partner.", _marks
     ),

@@ -148,8 +148,9 @@ _COARSER = {
     "ca_city": "['Midway', 'Fairview', 'Edgewood', 'Oakland'][1 + ca_address_sk % 4]",
     "ca_county": "['Williamson County', 'Ziebach County', 'Walker County', 'Rush County'][1 + ca_address_sk % 4]",
     "ca_gmt_offset": "(-5 - ca_address_sk % 2)::DECIMAL(5, 2)",
+    **{f"{table}_ext_sales_price": f"greatest({table}_ext_sales_price, 0.01)" for table in ("cs", "ss", "ws")},
 }
-"""Columns of dimensions that have fewer values here."""
+"""Columns of dimensions that have fewer values here, and prices that are nowhere 0, as queries divide by their sums."""
 
 _TURNED = {
     "s_state": "['TN', 'AL', 'SD', 'TN', 'GA', 'OH'][1 + n]",

@@ -83,6 +83,8 @@ def _named(tree: exp.Expression) -> exp.Expression:
     select = tree.find(exp.Select) if not isinstance(tree, exp.Select) else tree
     assert isinstance(select, exp.Select)
     for number, item in enumerate(select.expressions, 1):
-        if not isinstance(item, exp.Alias | exp.Column | exp.Star):
+        if isinstance(item, exp.Paren) and isinstance(item.this, exp.Column):
+            item.replace(item.this)
+        elif not isinstance(item, exp.Alias | exp.Column | exp.Star):
             item.replace(exp.alias_(item.copy(), f"column_{number}"))
     return tree

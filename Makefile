@@ -1,6 +1,6 @@
 # One command each; every target sets up what it needs first, and a second run finds that done.
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo demo-postgres demo-deploy test fresh-durations check test-fast test-histories test-spark test-crash test-long test-postgres test-citus test-queries test-browser test-terminal test-dbt test-rest test-cluster docs bench lock clean
+.PHONY: help setup java demo demo-postgres demo-deploy test fresh-durations check test-fast test-histories test-spark test-crash test-long test-postgres test-citus test-queries test-browser test-terminal test-dbt test-rest test-cluster test-connect docs bench lock clean
 SHELL := /bin/sh
 
 BIN := .venv/bin
@@ -25,6 +25,7 @@ ORDER = $(addprefix tests/fast/,test_layers.py test_rooms.py test_papers.py test
 SPARK_TIERS = tests/spark tests/pipeline tests/cli
 OTHER_POSTGRES ?= 15
 SUITES ?= tpcds nexmark
+FILES ?= tests/pipeline
 SCALE ?= 2
 ROUNDS ?= 2
 
@@ -97,7 +98,7 @@ test-citus: setup ## Capture from a real Citus cluster (HEADRACE_CITUS_BIN names
 	@scripts/find-citus >/dev/null && $(WITH_JAVA) $(PYTEST) tests/citus
 
 test-queries: setup ## TPC-DS and Nexmark on Spark, verified through rounds of changes (SUITES=tpcds OPTIONS="--rounds 3 --queries q1,q2")
-	@scripts/setup-tpcds && for suite in $(SUITES); do \
+	@scripts/setup-beside tpcds && for suite in $(SUITES); do \
 		PYTHONPATH=tests $(WITH_JAVA) $(BIN)/python -m bench.suites $$suite $(OPTIONS) || exit 1; done
 
 test-browser: .venv/.stamp-setup ## The page in a real Chromium, which is found or installed; renews the pictures of docs/images
@@ -108,13 +109,17 @@ test-terminal: setup ## The first ten minutes as typed into a terminal by tmux, 
 	@program=$$(scripts/find-tmux) && HEADRACE_TMUX="$$program" $(WITH_JAVA) $(BIN)/python -m pytest tests/terminal
 
 test-dbt: setup ## `dbt build` and all that goes wrong, by the adapter of integrations/dbt in an environment of its own
-	@scripts/setup-dbt && $(WITH_JAVA) .venv-dbt/bin/python -m pytest -c integrations/dbt/pyproject.toml integrations/dbt/tests
+	@scripts/setup-beside dbt && $(WITH_JAVA) .venv-dbt/bin/python -m pytest -c integrations/dbt/pyproject.toml integrations/dbt/tests
 
 test-rest: setup ## A lake in an Iceberg REST catalog: Iceberg's own test server, killed at every step
 	@$(WITH_JAVA) $(PYTEST) tests/rest
 
 test-cluster: setup ## A Spark cluster and a simulated S3 on loopback: refreshes, executors, workers and drivers killed
-	@scripts/setup-cluster && $(WITH_JAVA) $(PYTEST) tests/cluster
+	@scripts/setup-beside cluster && $(WITH_JAVA) $(PYTEST) tests/cluster
+
+test-connect: setup ## The Spark tier's pipelines against a Spark Connect server, without a JVM in the tests' process (FILES=…)
+	@scripts/setup-beside connect && HEADRACE_TEST_CONNECT=1 $(WITH_JAVA) \
+		scripts/with-tmp-in-memory .venv-connect/bin/python -m pytest $(FILES)
 
 docs: .venv-docs/.stamp ## The documentation as a site, in build/site; a broken link fails
 	@NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build
@@ -137,10 +142,11 @@ lock: ## Renew the lock files (needs uv; for maintainers)
 	sed -E 's/ \\$$//;/^ /d;/^(pathspec|protobuf|python-dateutil)==/d' requirements/dev.lock > .cache/dbt-constraints.txt
 	$(LOCK) --upgrade requirements/dbt.in -c .cache/dbt-constraints.txt -o requirements/dbt.lock
 	$(LOCK) --upgrade requirements/tpcds.in -o requirements/tpcds.lock
+	$(LOCK) --upgrade requirements/connect.in -c .cache/dbt-constraints.txt -o requirements/connect.lock
 	$(LOCK) --upgrade requirements/cluster.in -o requirements/cluster.lock
 	uv pip compile pyproject.toml --extra all --resolution lowest-direct --python-version 3.11 --no-emit-index-url \
 		--no-annotate --no-header --quiet -o requirements/lowest.txt # what lower bounds are tested with, now and then
 
 clean: ## Remove what make created, the environment included
-	rm -rf .venv .venv-cluster .venv-docs .venv-dbt .venv-tpcds demo-project demo-postgres demo-deploy build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis bench/results
+	rm -rf .venv .venv-cluster .venv-connect .venv-docs .venv-dbt .venv-tpcds demo-project demo-postgres demo-deploy build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis bench/results
 	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,7 +1,7 @@
 """Prints what becomes of each query of TPC-DS or Nexmark: `python -m bench.suites tpcds` (`make test-queries`).
 
 Tables and queries of TPC-DS come from DuckDB's extension `tpcds`, which is on PyPI for another DuckDB than that of the
-tests: `scripts/setup-tpcds` makes an environment for it.
+tests: `scripts/setup-beside tpcds` makes an environment for it.
 """
 
 from __future__ import annotations

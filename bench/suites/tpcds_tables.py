@@ -1,8 +1,8 @@
 """Writes the tables of TPC-DS, their changes in rounds, and its 99 queries: `python -m bench.suites.tpcds_tables`.
 
-Needs DuckDB's extension `tpcds` from PyPI, which goes with another DuckDB than that of the tests: `scripts/setup-tpcds`
-makes an environment for it. Tables are those of scale 0.01, with fewer facts whose keys meet more often, and more
-stores, warehouses and the like, of which that scale has one each.
+Needs DuckDB's extension `tpcds` from PyPI, which goes with another DuckDB than that of the tests: `scripts/setup-beside
+tpcds` makes an environment for it. Tables are those of scale 0.01, with fewer facts whose keys meet more often, and
+more stores, warehouses and the like, of which that scale has one each.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A simulated S3 on loopback, moto in a process of its own, that fails when it is told to.
 
-moto is installed apart (`scripts/setup-cluster`). In front of it, in the same process, stands what an S3 does on a bad
-day: answers that the service is overloaded, late answers, and the refusals by which it tells who may do what.
+moto is installed apart (`scripts/setup-beside cluster`). In front of it, in the same process, stands what an S3 does on
+a bad day: answers that the service is overloaded, late answers, and the refusals by which it tells who may do what.
 """
 
 from __future__ import annotations

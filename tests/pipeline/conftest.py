@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Iterator
+from dataclasses import replace
 
 import psycopg
 import pytest
+from kit.connect_server import connect_server, remote
 from kit.logical import LogicalServer, logical_server
 from kit.sparks import FOR_A_TIER
 
@@ -15,6 +18,9 @@ from headrace.api.facade import Headrace
 from headrace.config import Settings, default_settings
 
 _numbers = itertools.count(1)
+
+OVER_CONNECT = bool(os.environ.get("HEADRACE_TEST_CONNECT"))
+"""Whether this process speaks to a server instead of having a JVM of its own."""
 
 LONGEST = (
     "test_tpch22.py",
@@ -31,9 +37,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Settings:
-    from dataclasses import replace
-
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
+    """The project; under `make test-connect` its Spark is a Connect server's."""
     root = tmp_path_factory.mktemp("project")
     hadoop = root / "hadoop"
     options = {
@@ -42,7 +47,12 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Settings:
         "spark.sql.catalog.other.warehouse": str(hadoop),
         "spark.driver.extraJavaOptions": FOR_A_TIER,
     }
-    return replace(default_settings(root), spark_master="local[2]", spark_options=options)
+    settings = replace(default_settings(root), spark_master="local[2]", spark_options=options)
+    if not OVER_CONNECT:
+        yield settings
+        return
+    with connect_server(settings, root / "connect.log") as server:
+        yield remote(settings, server)
 
 
 @pytest.fixture(scope="session")

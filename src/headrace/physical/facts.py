@@ -136,6 +136,7 @@ class Facts:
         obstacle: Why the whole table must be recomputed.
         tag: Suffix that makes temporary names unique to this refresh.
         shared_semijoins: Semi-joins with changes that are kept for several readers.
+        broadcast: Whether Spark may be asked to broadcast what comes from a small change.
     """
 
     name: TableName
@@ -157,6 +158,7 @@ class Facts:
     obstacle: Obstacle | None = None
     tag: str = ""
     shared_semijoins: Mapping[Key, SharedSemijoin] = field(default_factory=dict)
+    broadcast: bool = True
 
     @property
     def first_load(self) -> bool:

@@ -61,8 +61,8 @@ def asked(facts: Facts, failed: frozenset[Key] = frozenset()) -> Asked:
 
 
 def is_small(facts: Facts) -> bool:
-    """Return whether the changes are known to be small enough to broadcast."""
-    return fit_to_broadcast(facts.sources)
+    """Return whether changes and what is joined with them are taken to be small to broadcast."""
+    return facts.broadcast and fit_to_broadcast(facts.sources)
 
 
 MUCH = 0.1

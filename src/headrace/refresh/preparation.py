@@ -37,13 +37,16 @@ from headrace.refresh.guards import published_pointers, refuse_missing, refuse_o
 from headrace.refresh.publication_builder import Finished
 from headrace.refresh.run_context import Outcome
 from headrace.results.refresh_results import Mode
-from headrace.statistics.observations import ProgramNeeds, RefreshBegan, RefreshRan, Strategy
+from headrace.statistics.observations import ProgramNeeds, RefreshBegan, RefreshRan, Strategy, StrategyFailed
 from headrace.statistics.session_statistics import SessionStatistics
 
 OF_VALUES = frozenset(
     {"ARITHMETIC_ERROR", "VALUE_ERROR", "SUBQUERY_TOO_MANY_ROWS", "RAISED_BY_QUERY", "FUNCTION_FAILED"}
 )
 """Errors of a query that come of the rows it is computed on."""
+
+BROADCAST_TOO_LARGE = "BROADCAST_TOO_LARGE"
+"""Code of the error that what was to be handed to all of Spark's tasks does not fit."""
 
 
 @dataclass(slots=True)
@@ -161,15 +164,13 @@ class Preparation:
         try:
             outcome = Outcome(jobs=0) if choice.mode is Mode.NO_CHANGE else self._run(planned, attempt)
         except HeadraceError as error:
-            if choice.mode is not Mode.DIFFERENTIAL or error.code not in OF_VALUES:
+            other = self._otherwise(planned, error)
+            if other is None:
                 raise
-            # a change has rows that the query never sees, such as those that came and went again since the last refresh
             self.catalog.reset_staging(state.table.stored, held=leases())
-            # what was estimated of FULL may have left the companion behind
-            why = FullReason.CHANGE_FAILED
-            choice = replace(choice, mode=Mode.FULL, reason=why, detail=error.message, full_seconds=None)
+            planned, choice = other, other.choice
             self._begun(name, choice, attempt)
-            outcome = self._run(replace(planned, choice=choice), attempt)
+            outcome = self._run(planned, attempt)
         done = Finished(
             planned.facts,
             choice,
@@ -189,6 +190,24 @@ class Preparation:
         if choice.mode is not Mode.NO_CHANGE:
             self.statistics.observe(RefreshRan(choice.mode))
         return done
+
+    def _otherwise(self, planned: Planned, error: HeadraceError) -> Planned | None:
+        """Return how a refresh that failed may succeed; None where it may not."""
+        facts, choice = planned.facts, planned.choice
+        if choice.mode is not Mode.DIFFERENTIAL:
+            return None
+        if error.code == BROADCAST_TOO_LARGE and facts.broadcast:  # few changed rows may have very many partners
+            self.statistics.observe(StrategyFailed(Strategy.BROADCAST, facts.name, ()))
+            return replace(planned, facts=replace(facts, broadcast=False))
+        if error.code in OF_VALUES:
+            # a change has rows that the query never sees, such as those that came and went again since the last
+            # refresh; and what was estimated of FULL may have left the companion behind
+            why = FullReason.CHANGE_FAILED
+            return replace(
+                planned,
+                choice=replace(choice, mode=Mode.FULL, reason=why, detail=error.message, full_seconds=None),
+            )
+        return None
 
     def judged(
         self, state: gather_facts.TableState, heads: Mapping[TableName, Head], resolved: Mapping[TableName, Resolution]
@@ -212,6 +231,7 @@ class Preparation:
         self.statistics.observe(RefreshBegan(facts.name))
         view = self.plans.view(facts.name, facts.details)
         facts = as_compiled(facts, view)
+        facts = replace(facts, broadcast=not self.statistics.off(Strategy.BROADCAST, facts.name, by=facts.name))
         if obstacle(facts):
             return Planned(facts, choose(facts, view, None), view if facts.details.incremental else None)
         facts = self._with_common(facts, runner)

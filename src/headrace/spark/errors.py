@@ -227,6 +227,17 @@ EVIDENCE: tuple[tuple[str, _Kind], ...] = (
         ),
     ),
     (
+        r"Cannot broadcast the table (?:over|that is larger)|Not enough memory to build and broadcast|"
+        r"Could not execute broadcast in",
+        _Kind(
+            "BROADCAST_TOO_LARGE",
+            EnvironmentFault,
+            'Give Spark more memory: "spark.driver.memory" in [spark] of headrace.toml; or set '
+            "spark.sql.autoBroadcastJoinThreshold to -1 there.",
+            message="One side of a join is too large for Spark to hand it to all tasks.",
+        ),
+    ),
+    (
         r"OutOfMemoryError|Java heap space",
         _Kind(
             "SPARK_OUT_OF_MEMORY",

@@ -20,6 +20,7 @@ class Strategy(Enum):
     READ_TOGETHER = "keep it for several stream tables"
     READ_CHANGE_ONLY = "ask whether the change has all rows of it, before the source is read"
     LOCAL_ROWS = "take the rows of a step into the driver"
+    BROADCAST = "broadcast what comes from a small change"
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,8 @@ def test_every_condition_has_a_code_of_ours(prefix):
         ("java.lang.ClassNotFoundException: org.apache.iceberg.spark.source.X", "SPARK_JARS_MISSING", False),
         ("[SQLITE_BUSY] The database file is locked (database is locked)", "CATALOG_LOCKED", True),
         ("java.lang.OutOfMemoryError: Java heap space", "SPARK_OUT_OF_MEMORY", False),
+        ("Cannot broadcast the table that is larger than 8.0 GiB: 9.1 GiB.", "BROADCAST_TOO_LARGE", False),
+        ("Not enough memory to build and broadcast the table to all worker nodes.", "BROADCAST_TOO_LARGE", False),
         ("Cannot call methods on a stopped SparkContext.", "SPARK_LOST", True),
         ("SparkContext has been shutdown", "SPARK_LOST", True),
         ("java.lang.IllegalStateException: Shutdown in progress", "SPARK_LOST", True),

@@ -75,6 +75,16 @@ CODES = (
         retry="no",
     ),
     ErrorCode(
+        "BROADCAST_TOO_LARGE",
+        message="One side of a join is too large for Spark to hand it to all tasks.",
+        cause=(
+            "Spark took it to be small. Where Headrace had asked for it, as sides that come from a change mostly are, "
+            "the refresh has been computed again without asking."
+        ),
+        remedy="Raise `spark.driver.memory`, or set `spark.sql.autoBroadcastJoinThreshold` to -1, in `[spark]`.",
+        retry="no",
+    ),
+    ErrorCode(
         "SPARK_OUT_OF_MEMORY",
         message="Spark ran out of memory.",
         cause="",

@@ -78,6 +78,23 @@ def file_io(location: str) -> FileIO:
         return _OPENERS[key]
 
 
+def file_system(location: str) -> tuple[Any, str]:
+    """Return Arrow's file system that has a location, and the location's path in it.
+
+    Args:
+        location: A path, or a URL.
+    """
+    from pyarrow import fs
+
+    if "://" not in location:
+        return fs.LocalFileSystem(), location
+    if urlsplit(location).scheme == "file":
+        return fs.FileSystem.from_uri(location)
+    files: Any = file_io(location)  # pyiceberg's own by Arrow, for every store that Arrow knows
+    scheme, host, path = files.parse_location(location)
+    return files.fs_by_scheme(scheme, host), path
+
+
 def read_file(location: str) -> bytes:
     """Return the contents of a file of an object store.
 

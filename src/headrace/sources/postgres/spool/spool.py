@@ -12,6 +12,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from headrace.errors import EnvironmentFault
+from headrace.lake.file_access import file_system
 from headrace.sources.postgres.remote_tables import RemoteTable
 from headrace.sources.postgres.snapshot.completion_markers import CompletionMarkers, writing
 from headrace.sources.postgres.spool.landing_sql import Spooled
@@ -36,20 +37,15 @@ class Spool:
     It is nobody else's: a process that was suspended while another one took over its landing writes what nobody reads.
 
     Args:
-        home: Where the source's landings have their folders: a path, or a URL that Arrow knows (`file:`, `s3:`).
+        home: Where the source's landings have their folders: a path, or a URL (`file:`, `s3:`).
         few: So many rows need no file.
     """
 
     def __init__(self, home: str, *, few: int = MOST_ROWS) -> None:
-        from pyarrow import fs
-
         name = uuid.uuid4().hex
         self.folder, self._url = f"{home}/{name}", home
         self._few, self._parts = few, 0
-        self._files: Any = fs.LocalFileSystem()
-        self._home = home
-        if "://" in home:
-            self._files, self._home = fs.FileSystem.from_uri(home)
+        self._files, self._home = file_system(home)
         self._path = f"{self._home}/{name}"
         self.markers = CompletionMarkers(self._files, self._home, self._path)
 

@@ -37,6 +37,21 @@ def connected(start: Relation, others: Sequence[Relation], conditions: Sequence[
     return tuple(order)
 
 
+def products(inputs: Sequence[Relation], conditions: Sequence[Scalar]) -> int:
+    """Return how many inputs share no condition with those before them.
+
+    Args:
+        inputs: In the order in which they are joined.
+        conditions: Conditions over any of them.
+    """
+    there, found = set(inputs[0].columns), 0
+    for each in inputs[1:]:
+        own = frozenset(each.columns)
+        found += not _share(there, own, _over(conditions, own))
+        there |= own
+    return found
+
+
 def _over(conditions: Sequence[Scalar], own: frozenset[str]) -> tuple[frozenset[str], ...]:
     return tuple(c.columns for c in conditions if not own.isdisjoint(c.columns))
 

@@ -89,7 +89,8 @@ def file_system(location: str) -> tuple[Any, str]:
     if "://" not in location:
         return fs.LocalFileSystem(), location
     if urlsplit(location).scheme == "file":
-        return fs.FileSystem.from_uri(location)
+        found: tuple[Any, str] = fs.FileSystem.from_uri(location)
+        return found
     files: Any = file_io(location)  # pyiceberg's own by Arrow, for every store that Arrow knows
     scheme, host, path = files.parse_location(location)
     return files.fs_by_scheme(scheme, host), path
@@ -130,11 +131,9 @@ def _refusal(location: str) -> str:
     """
     from pyarrow.fs import FileSelector
 
-    url = urlsplit(location)
-    folder = f"{url.netloc}{url.path}".rpartition("/")[0]
     try:
-        files: Any = file_io(location)
-        files.fs_by_scheme(url.scheme, url.netloc).get_file_info(FileSelector(folder))
+        files, path = file_system(location)
+        files.get_file_info(FileSelector(path.rpartition("/")[0]))
     except Exception as error:  # whatever the store's library is, this is only to say more
         return str(error)
     return ""

@@ -9,20 +9,19 @@ they are, and so do those that start from a change, which the rule of joins has 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from headrace.algebra.joins import connected, flatten, ready
+from headrace.algebra.joins import connected, flatten, products, ready
 from headrace.algebra.relations import Join, Project, Relation
 from headrace.algebra.scalar import Scalar, all_of
 from headrace.algebra.tree import identity, over, transform
 
 
-def order_joins(relation: Relation, types: Mapping[str, str] | None = None) -> Relation:
+def order_joins(relation: Relation) -> Relation:
     """Return a relation whose joins follow their conditions.
 
     Args:
         relation: The tree.
-        types: Not needed.
     """
     ordered: dict[int, tuple[Relation, Relation]] = {}  # with the node itself, which keeps its id its own
 
@@ -41,24 +40,13 @@ def _ordered(join: Join) -> Relation:
     if join.small_left:
         return join
     inputs, conditions = flatten(join)
-    before = _products(inputs, conditions)
+    before = products(inputs, conditions)
     if not before:
         return join
     inputs = connected(inputs[0], inputs[1:], conditions)
-    if _products(inputs, conditions) >= before:
+    if products(inputs, conditions) >= before:
         return join
     return Project(_joined(inputs, conditions), identity(join.columns))
-
-
-def _products(inputs: Sequence[Relation], conditions: Sequence[Scalar]) -> int:
-    """Return how many inputs share no condition with those before them."""
-    there, found = set(inputs[0].columns), 0
-    for each in inputs[1:]:
-        own = set(each.columns)
-        both = there | own
-        found += not any(c.columns & there and c.columns & own and c.columns <= both for c in conditions)
-        there = both
-    return found
 
 
 def _joined(inputs: Sequence[Relation], conditions: Sequence[Scalar]) -> Relation:

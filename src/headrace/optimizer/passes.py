@@ -174,7 +174,7 @@ PASSES: tuple[Pass, ...] = (
         Phase.CHANGE,
         Subject.STEP,
         claim="⋈ is associative and commutative",
-        apply=order_joins,
+        apply=lambda tree, _: order_joins(tree),
     ),
     Pass(
         "semijoin_pushdown",  # after merging, which takes renamings out of the way

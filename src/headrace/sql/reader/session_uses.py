@@ -54,11 +54,12 @@ def misused_session(tree: Relation) -> Place | None:
     Args:
         tree: A query as it was read.
     """
-    places = [c.place for n in inputs_first(tree) if isinstance(n, Window) for c in n.calls if c.written == SESSION]
+    nodes = inputs_first(tree)
+    places = [c.place for n in nodes if isinstance(n, Window) for c in n.calls if c.written == SESSION]
     if not places:
         return None
     found: dict[int, _Columns | None] = {}
-    for node in inputs_first(tree):
+    for node in nodes:
         below = [found[id(each)] for each in node.inputs]
         columns = None if None in below else _columns(node, [each for each in below if each is not None])
         if columns is None:

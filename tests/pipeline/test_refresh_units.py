@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from headrace.api.facade import Headrace
+from headrace.catalog import resource_of
 from headrace.errors import HeadraceError
 from headrace.events import Event, RefreshStarted
 from headrace.results.refresh_results import Mode
@@ -84,3 +87,19 @@ def test_a_failure_is_raised_when_the_others_are_done(hr: Headrace, ns: str, tab
     assert tried == [failing]
     assert all(done.ok for done in hr.verify(tables))
     assert {info.name for info in hr.status([*tables, failing]) if info.behind} == {failing}
+
+
+def test_a_table_that_is_dropped_while_its_lease_is_waited_for(hr: Headrace, ns: str, tables: list[str]) -> None:
+    table = f"{ns}.names_only"
+    change(hr, ns, 0)
+    busy = hr._catalog.acquire([resource_of(hr._name(table))], "somebody", dt.timedelta(minutes=5))
+    with ThreadPoolExecutor(1) as pool:
+        refreshing = pool.submit(hr.refresh)
+        while any(info.behind for info in hr.status([t for t in tables if t != table])):
+            assert not refreshing.done()
+        hr._catalog.drop_stream_table(hr._name(table))
+        hr._catalog.release(busy)
+        assert table not in {result.name for result in refreshing.result(60)}
+    with pytest.raises(HeadraceError) as caught:
+        hr.refresh(table)
+    assert caught.value.code == "STREAM_TABLE_NOT_FOUND"

@@ -143,7 +143,8 @@ class RefreshVerbs(ProjectHandle):
 
         outcome = self._refresh_units(cut, order, heads, refuse, recomputed, wait.total_seconds(), slots)
         for unit, error in outcome.errors.items():
-            if wanted is not None or unit not in apart:
+            dropped = error.code == "STREAM_TABLE_NOT_FOUND" and len(cut.units.members[unit]) == 1
+            if wanted is not None or not (dropped or unit in apart):
                 raise error
         return outcome.results
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from headrace.catalog import Catalog, Green, Lease, Role, resource_of
+from headrace.catalog import Catalog, Green, Lease, Role, StreamTable, resource_of
 from headrace.catalog.state.reader import Reader
 from headrace.clock import Clock
 from headrace.definitions.details import Details, from_json
@@ -116,13 +116,14 @@ class Promotion:
             refuse(o for o in objections if not (how.dry_run and o.error.code == READERS_BROKEN))
             broken = broken_in(chosen, state)
             followers = followers_in(state, chosen, defaults, stopping={b.reader for b in broken})
-        keys = self._lost_keys(chosen)
+            tables = state.tables  # of this one state: somebody may drop the greens right after it
+        keys = self._lost_keys(chosen, tables)
         if how.dry_run:
             if how.checks:  # over the greens as they are: nothing is refreshed for a dry run
                 refuse_failing(how.checks, {g.original: g.name for g in chosen}, self.exchange.session)
             return PromotionResult(
                 chosen[0].deployment,
-                tuple(self._exchanged(g, later.name) for g, later in zip(chosen, after, strict=True)),
+                tuple(_exchanged(g, later.name, tables) for g, later in zip(chosen, after, strict=True)),
                 broken=broken,
                 dry_run=True,
                 followed=tuple(map(str, followers.names)),
@@ -440,17 +441,18 @@ class Promotion:
         for green in chosen:
             refuse_altered(green, tables)
 
-    def _lost_keys(self, chosen: Sequence[Green]) -> tuple[LostKey, ...]:
-        tables = {t.name: t for t in self.catalog.stream_tables()}
+    def _lost_keys(self, chosen: Sequence[Green], tables: Mapping[TableName, StreamTable]) -> tuple[LostKey, ...]:
         after = {g.original: from_json(tables[g.name].details) for g in chosen if g.role is Role.EXCHANGE}
         return lost_keys(self.catalog, tables, after, {n for g in chosen for n in (g.original, g.name)})
 
-    def _exchanged(self, green: Green, then: TableName) -> Exchanged:
-        if green.role is not Role.EXCHANGE:
-            return Exchanged(str(green.original), None if then == green.original else str(then), role=green.role.value)
-        before, after = (from_json(self.catalog.stream_table(name).details) for name in (green.original, green.name))
-        added, dropped = _columns_changed(before, after)
-        return Exchanged(str(green.original), str(then), columns_added=added, columns_dropped=dropped)
+
+def _exchanged(green: Green, then: TableName, tables: Mapping[TableName, StreamTable]) -> Exchanged:
+    """Return what a promotion would make of a member."""
+    if green.role is not Role.EXCHANGE:
+        return Exchanged(str(green.original), None if then == green.original else str(then), role=green.role.value)
+    before, after = (from_json(tables[name].details) for name in (green.original, green.name))
+    added, dropped = _columns_changed(before, after)
+    return Exchanged(str(green.original), str(then), columns_added=added, columns_dropped=dropped)
 
 
 def _stamped(greens: Sequence[Green], how: PromotionOptions, now: dt.datetime) -> list[Green]:

@@ -11,6 +11,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 
 from headrace.catalog import Catalog, Lease, Publication, StreamTable, resource_of
+from headrace.catalog.relations import not_found
 from headrace.errors import EnvironmentFault, HeadraceError
 from headrace.frontier import Frontier
 from headrace.names import TableName
@@ -147,6 +148,9 @@ class GroupRefresh:
             self._anew = order.redefine(self._leases, self._blame)
             self._blamed = self._first
         tables = {t.name: t for t in self._catalog.stream_tables()}
+        for name in order.names:
+            if name not in tables:  # dropped while its lease was waited for
+                raise not_found(name)
         reading = {n: replace(tables[n], sources=one.definition.sources) for n, one in self._anew.items()}
         self._reordered = any(self._inside(reading[name]) != self._inside(tables[name]) for name in reading)
         self._tables = tables | reading

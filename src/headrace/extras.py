@@ -10,7 +10,7 @@ EXTRAS = ("local", "connect", "postgres", "metrics", "openlineage", "otel", "web
 """As in pyproject.toml."""
 
 
-CONNECT_PACKAGES = ("pandas", "pyarrow", "grpc", "grpc_status", "google.rpc")
+CONNECT_PACKAGES = ("pandas", "pyarrow", "grpc", "grpc_status", "google.rpc", "zstandard")
 """Modules without which PySpark cannot speak to a Connect server."""
 
 CONNECT_CLIENT = "pyspark-client>=4.1,<4.2"
@@ -49,12 +49,20 @@ def require(module: str, what: str, extra: str, beside: str = "") -> None:
     Raises:
         EnvironmentFault: `PACKAGE_MISSING`.
     """
-    try:
-        found = find_spec(module) is not None
-    except ModuleNotFoundError:  # not even the package around it
-        found = False
-    if not found:
+    if absent(module):
         raise package_missing(what, extra, module, beside)
+
+
+def absent(*modules: str) -> tuple[str, ...]:
+    """Return those modules that are not installed."""
+    return tuple(module for module in modules if not _is_there(module))
+
+
+def _is_there(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # not even the package around it
+        return False
 
 
 def extra_of(extra: str) -> str:
@@ -76,5 +84,10 @@ def package_missing(what: str, extra: str, module: str, beside: str = "") -> Env
         "PACKAGE_MISSING",
         f"{what} needs packages that are not installed.",
         detail=f"Python finds no module {module}.",
-        hint=" ".join(["pip install", *(f"'{package}'" for package in (extra_of(extra), beside) if package)]),
+        hint=install(extra_of(extra), beside),
     )
+
+
+def install(*packages: str) -> str:
+    """Return the command that installs packages; those without a name are left out."""
+    return " ".join(["pip install", *(f"'{package}'" for package in packages if package)])

@@ -10,7 +10,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import Any
 
 from headrace import config
 from headrace.errors import HeadraceError
-from headrace.extras import extra_of
+from headrace.extras import CONNECT_CLIENT, CONNECT_PACKAGES, absent, extra_of, install
 from headrace.lakes.storage_settings import warehouses
 
 OLDEST_PYTHON = (3, 11)
@@ -70,15 +69,15 @@ def examine(root: Path | str | None, *, spark: bool = False) -> tuple[Check, ...
         root: The project folder; None outside of a project, where only what every project needs is looked at.
         spark: Whether to start a Spark session too.
     """
-    found = [check_python(), check_packages()]
     if root is None:
         finding = "not in a project: catalog, warehouse and settings were not looked at"
         nowhere = Check("Project", Outcome.WARN, finding, "Run it in a project, or name one with --project.")
-        return (*found, *_examine_machine(), nowhere)
+        return (check_python(), check_packages(), *_examine_machine(), nowhere)
     try:
         settings = config.load(root)
     except HeadraceError as error:
-        return (*found, _failed("Settings", error), *_examine_machine())
+        return (check_python(), check_packages(), _failed("Settings", error), *_examine_machine())
+    found = [check_python(), check_packages(bool(settings.spark_remote))]
     found.append(Check("Settings", Outcome.OK, f"{settings.root / config.FILE_NAME}"))
     for name, check in CHECKS:
         try:
@@ -114,17 +113,30 @@ def check_python(version: tuple[int, ...] = sys.version_info[:3]) -> Check:
     return Check("Python", Outcome.OK, f"Python {text} at {sys.executable} on {platform.system()}")
 
 
-def check_packages() -> Check:
-    """Look for Spark's Python package, which a cluster may bring itself."""
-    from importlib.metadata import PackageNotFoundError, version
-    from importlib.util import find_spec
+def check_packages(remote: bool = False) -> Check:
+    """Look for what Spark needs in Python, which a cluster may bring itself.
 
-    if find_spec("pyspark") is None:
-        return Check("PySpark", Outcome.FAIL, "PySpark is not installed.", f"pip install '{extra_of('local')}'")
-    for name in ("pyspark", "pyspark-client", "pyspark-connect"):
-        with suppress(PackageNotFoundError):
-            return Check("PySpark", Outcome.OK, f"{name} {version(name)}")
-    return Check("PySpark", Outcome.OK, "found on the path")
+    Args:
+        remote: Whether Spark is a Connect server (`spark_remote`).
+    """
+    from headrace.spark.starting.spark_version import RELEASE, is_supported, pyspark_found
+
+    lacking = absent("pyspark", *(CONNECT_PACKAGES if remote else ("py4j",)))
+    client = CONNECT_CLIENT if remote and "pyspark" in lacking else ""
+    remedy = install(extra_of("connect" if remote else "local"), client)
+    if "pyspark" in lacking:
+        return Check("PySpark", Outcome.FAIL, "PySpark is not installed.", remedy)
+    if lacking:
+        purpose = "Spark Connect" if remote else "a Spark of its own"
+        finding = f"There is PySpark, without what {purpose} needs beside it: {', '.join(lacking)}."
+        return Check("PySpark", Outcome.FAIL, finding, remedy)
+    try:
+        found = pyspark_found()
+    except ImportError as error:
+        return Check("PySpark", Outcome.FAIL, f"PySpark cannot be imported: {error}.", remedy)
+    if not is_supported(found.rpartition(" ")[2]):
+        return Check("PySpark", Outcome.FAIL, f"{found}; Headrace needs {RELEASE}.", remedy)
+    return Check("PySpark", Outcome.OK, found)
 
 
 def check_spark_options(settings: config.Settings) -> Check:

@@ -29,6 +29,7 @@ from headrace.spark.session_kind import is_local
 from headrace.spark.starting.java_compiler import compiler_options
 from headrace.spark.starting.jvm_output import launch_jvm
 from headrace.spark.starting.reachable import refuse_unreachable
+from headrace.spark.starting.spark_version import refuse_other_release
 from headrace.spark.starting.task_slots import available_cores, with_spare_slots
 
 if TYPE_CHECKING:
@@ -218,7 +219,7 @@ def open_session(settings: Settings, events: Events | None = None) -> SparkSessi
 
     Raises:
         EnvironmentFault: `JAVA_MISSING`, `JAVA_UNSUPPORTED`, `JARS_UNAVAILABLE`, `JAR_CORRUPT`, `SPARK_UNAVAILABLE`.
-            `PACKAGE_MISSING`.
+            `PACKAGE_MISSING`, `SPARK_WRONG_RELEASE`.
         UserError: `CONFIG_INVALID`.
     """
     told = events or Events()
@@ -233,6 +234,9 @@ def _open_session(settings: Settings, events: Events | None) -> SparkSession:
     if settings.spark_remote:
         require("pyspark", "Spark Connect", "connect", CONNECT_CLIENT)
     require("pyspark", "Spark", "local")
+    import pyspark
+
+    refuse_other_release(pyspark.__version__, f"PySpark in {Path(pyspark.__file__).parent}")
     if settings.spark_remote:
         refuse_unreachable(settings.spark_remote)
         return _connect(settings, settings.spark_remote)
@@ -359,6 +363,7 @@ def _connect(settings: Settings, address: str, *, own: bool = False) -> SparkSes
     with translated():
         builder = SparkSession.builder.remote(address)
         session = builder.create() if own else builder.getOrCreate()
+        refuse_other_release(session.version, f"The server at {address}")
         for key, value in {**catalog_options(settings), **settings.spark_options}.items():
             session.conf.set(key, value)
     return session
@@ -368,10 +373,11 @@ def check_session(session: SparkSession, settings: Settings) -> None:
     """Check that a session reaches this project's catalogs.
 
     Raises:
-        EnvironmentFault: `SESSION_NOT_CONFIGURED`, naming the options to set.
+        EnvironmentFault: `SESSION_NOT_CONFIGURED`, naming the options to set; `SPARK_WRONG_RELEASE`.
     """
     wanted = catalog_options(settings)
     with translated():
+        refuse_other_release(session.version, "The Spark session")
         given = {name: session.conf.get(name, None) for name in _identifying(wanted)}
     wrong = [name for name, value in given.items() if value != wanted[name]]
     if wrong:

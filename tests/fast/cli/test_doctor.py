@@ -8,10 +8,12 @@ from catalog_kit.databases import postgres_server
 from fast.cli.conftest import Run
 
 from headrace import config
+from headrace.errors import EnvironmentFault
 from headrace.project import doctor
 from headrace.project.doctor import Check, Outcome, examine
 from headrace.project.new_project import init_project
 from headrace.spark.jars import JARS
+from headrace.spark.session import open_session
 
 
 def by_name(found: tuple[Check, ...]) -> dict[str, Check]:
@@ -67,6 +69,24 @@ def test_spark_elsewhere_needs_neither_java_nor_jars(project: Path, monkeypatch:
     monkeypatch.setenv("JAVA_HOME", "/nowhere")
     found = by_name(examine(project))
     assert found["Java"].outcome is found["Jars"].outcome is Outcome.OK
+
+
+@pytest.mark.parametrize(
+    ("version", "outcome"),
+    [("4.1.0", Outcome.OK), ("4.0.1", Outcome.FAIL), ("4.10.0", Outcome.FAIL), ("3.5.7", Outcome.FAIL)],
+)
+def test_a_spark_of_another_release(
+    project: Path, monkeypatch: pytest.MonkeyPatch, version: str, outcome: Outcome
+) -> None:
+    monkeypatch.setattr("pyspark.__version__", version)
+    check = by_name(examine(project))["PySpark"]
+    assert (check.outcome, version in check.finding) == (outcome, True)
+    if outcome is Outcome.FAIL:
+        assert check.remedy == "pip install 'headrace[local]'"
+        monkeypatch.setenv("JAVA_HOME", "/nowhere")
+        with pytest.raises(EnvironmentFault, match=f"{version}; Headrace needs Spark 4.1") as raised:
+            open_session(config.load(project))
+        assert raised.value.code == "SPARK_WRONG_RELEASE"
 
 
 def test_a_missing_catalog_is_not_made(project: Path) -> None:

@@ -28,9 +28,11 @@ def run(code: str, folder: Path, packages: tuple[str, ...] = ("pyspark", "py4j")
     )
 
 
-def headrace(folder: Path, *args: str, **variables: str) -> "subprocess.CompletedProcess[str]":
+def headrace(
+    folder: Path, *args: str, without: tuple[str, ...] = ("pyspark", "py4j"), **variables: str
+) -> "subprocess.CompletedProcess[str]":
     told = f"import os; os.environ.update({variables!r})\nsys.argv = ['headrace', *{args!r}]\n"
-    return run(f"{told}from headrace.cli.main import main; main()", folder)
+    return run(f"{told}from headrace.cli.main import main; main()", folder, without)
 
 
 @pytest.mark.parametrize(
@@ -52,6 +54,32 @@ def test_the_doctor_names_the_extra(tmp_path: Path) -> None:
     checks = {check["name"]: check for check in json.loads(headrace(tmp_path, "doctor", "--json").stdout)}
     assert checks["PySpark"]["outcome"] == "fail"
     assert checks["PySpark"]["remedy"] == "pip install 'headrace[local]'"
+
+
+CONNECT = {"HEADRACE_SPARK_REMOTE": "sc://127.0.0.1:1"}
+
+
+@pytest.mark.parametrize(
+    ("without", "variables", "finding", "remedy"),
+    [
+        (("pyspark", "py4j"), CONNECT, "not installed", "'headrace[connect]' 'pyspark-client>=4.1,<4.2'"),
+        (
+            ("grpc_status", "py4j"),
+            CONNECT,
+            "what Spark Connect needs beside it: ",
+            "'headrace[connect]'",
+        ),
+        (("py4j",), {}, "without what a Spark of its own needs beside it: py4j.", "'headrace[local]'"),
+    ],
+)
+def test_the_doctor_names_the_extra_that_the_settings_need(
+    project: Path, without: tuple[str, ...], variables: dict[str, str], finding: str, remedy: str
+) -> None:
+    done = headrace(project, "doctor", "--json", without=without, **variables)
+    found = next(check for check in json.loads(done.stdout) if check["name"] == "PySpark")
+    assert (found["outcome"], finding in found["finding"]) == ("fail", True), found
+    assert [name for name in without if name == "grpc_status" and name not in found["finding"]] == []
+    assert found["remedy"] == f"pip install {remedy}"
 
 
 def test_what_needs_spark_names_the_extra(project: Path) -> None:

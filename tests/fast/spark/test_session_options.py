@@ -94,4 +94,5 @@ def test_storage_is_known_to_both_catalogs_and_its_secrets_are_shown_to_nobody(s
 class Bare:
     """A session without any option."""
 
+    version = "4.1.0"
     conf: dict[str, str] = {}  # noqa: RUF012

@@ -27,6 +27,13 @@ CODES = (
         retry="no",
     ),
     ErrorCode(
+        "SPARK_WRONG_RELEASE",
+        message="The Spark found is of another release than 4.1.",
+        cause="PySpark, the Connect server, or a session that was handed over. Iceberg's jar is made for one release.",
+        remedy="Use Spark 4.1; `headrace doctor` says which PySpark is found, and `SPARK_HOME` names another one.",
+        retry="no",
+    ),
+    ErrorCode(
         "JARS_UNAVAILABLE",
         message="A jar could not be fetched, or its folder not written.",
         cause="No network, a mirror that lacks it, a read-only cache.",

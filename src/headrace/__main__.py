@@ -1,6 +1,6 @@
 """Runs the command: `python -m headrace`."""
 
-from headrace.cli.main import main
+from headrace.cli.start import main
 
 if __name__ == "__main__":
     main()

@@ -48,7 +48,7 @@ def generate(folder: Path, scale: float, tables: Sequence[str] = TABLES, parts: 
     Raises:
         EnvironmentFault: `GENERATOR_MISSING`, `GENERATOR_FAILED`.
     """
-    command = [_generator(), "parquet", "--scale-factor", str(scale), "--output-dir", str(folder)]
+    command = [generator(), "parquet", "--scale-factor", str(scale), "--output-dir", str(folder)]
     command += ["--tables", ",".join(tables), "--quiet", *(["--parts", str(parts)] if parts else [])]
     folder.mkdir(parents=True, exist_ok=True)
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -58,7 +58,12 @@ def generate(folder: Path, scale: float, tables: Sequence[str] = TABLES, parts: 
         )
 
 
-def _generator() -> str:
+def generator() -> str:
+    """Return the program that generates TPC-H.
+
+    Raises:
+        EnvironmentFault: `GENERATOR_MISSING`.
+    """
     beside = Path(sysconfig.get_path("scripts")) / "tpchgen-cli"
     found = str(beside) if beside.is_file() else shutil.which("tpchgen-cli")
     if found is None:

@@ -160,3 +160,12 @@ def test_looking_imports_nothing_heavy(project: Path, args: list[str]) -> None:
     status, *modules = done.stdout.splitlines()[-1].split()
     assert status in ("0", "None")
     assert not set(modules) & set(HEAVY)
+
+
+def test_ending_looks_for_no_cycles(project: Path) -> None:
+    code = (
+        "import atexit, gc, sys\natexit.register(lambda: print(gc.get_freeze_count() > 10_000))\n"
+        f"sys.argv = ['headrace', '-p', {str(project)!r}, 'status']\nfrom headrace.cli.start import main; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment(), check=True)
+    assert done.stdout.splitlines()[-1] == "True"

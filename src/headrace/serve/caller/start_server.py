@@ -8,6 +8,7 @@ import sys
 import time
 import tomllib
 from collections.abc import Callable
+from importlib.util import find_spec
 
 from headrace.serve.caller import address
 
@@ -30,7 +31,7 @@ def start(root: str, tell: Callable[[str], None]) -> bool:
         root: The project folder.
         tell: Is given lines for the user.
     """
-    if not _wanted(root):
+    if not _wanted(root) or find_spec("pyspark") is None:  # without it there is nothing to be kept warm
         return False
     try:
         address.make_private(address.serve_folder(root))

@@ -28,6 +28,16 @@ def test_a_query_that_is_wrong(ns: str, run: Run, query: str, code: str, said: s
     assert run("status", f"{ns}.a").exit_code == 1
 
 
+@pytest.mark.parametrize("command", ["create {ns}.a", "validate", "explain", "sql"])
+def test_a_table_that_may_have_been_meant(ns: str, run: Run, done: Run, command: str) -> None:
+    done("sql", "SELECT 1")  # Spark is up, and knows more names than the catalog does
+    result = run(*command.format(ns=ns).split(), f"SELECT id FROM {ns}.ordrs")
+    assert result.exit_code == 1
+    assert "[TABLE_NOT_FOUND]" in result.stderr
+    assert f"Did you mean {ns}.orders?" in result.stderr
+    assert "Verify" not in result.stderr
+
+
 def test_differential_is_refused_with_place_and_hint(ns: str, run: Run) -> None:
     result = run("create", f"{ns}.a", f"SELECT id, rand() AS r FROM {ns}.orders", "--mode", "differential", "--json")
     error = json.loads(result.stderr)["error"]

@@ -27,7 +27,11 @@ WORDS: tuple[tuple[str, str], ...] = (
     (rf"DROP SOURCE {_NAME}", r"`headrace source drop \1`"),
     (rf"DROP SINK {_NAME}", r"`headrace sink drop \1`"),
     (rf"DROP WATERMARK GROUP {_NAME}", r"`headrace watermark drop \1`"),
-    (rf"(?<!\")((?:CREATE NAMESPACE|DROP REFRESH GROUP|DROP TABLE|DROP VIEW) {_NAME})(?!\")", r'`headrace sql "\1"`'),
+    (
+        rf"(?<!\")((?:CREATE NAMESPACE|DROP REFRESH GROUP|DROP TABLE|DROP VIEW|SHOW TABLES IN) (?!IF\b){_NAME})(?!\")",
+        r'`headrace sql "\1"`',
+    ),
+    (r", or run USE lake\.<namespace> first", ""),
     (r"(?<!\w)IF NOT EXISTS", "--if-not-exists"),
     (r"(?<!\w)IF EXISTS", "--if-exists"),
 )

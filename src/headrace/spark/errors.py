@@ -45,6 +45,7 @@ _ARITHMETIC = _Kind(
 _VALUE = _Kind("VALUE_ERROR", UserError, "Use try_cast (or another try_ function) where NULL is the right answer.")
 _TYPE = _Kind("TYPE_MISMATCH", UserError, "Cast one side explicitly.")
 _COLUMN = _Kind("COLUMN_NOT_FOUND", UserError)
+_NO_TABLE = _Kind("TABLE_NOT_FOUND", UserError, "SHOW TABLES IN namespace lists those that exist.")
 _DEEP = _Kind(
     "QUERY_TOO_DEEP",
     Unsupported,
@@ -72,9 +73,9 @@ CONDITIONS: tuple[tuple[str, _Kind], ...] = (
     ("UNRESOLVED_USING_COLUMN_FOR_JOIN", _COLUMN),
     ("COLUMN_NOT_DEFINED_IN_TABLE", _COLUMN),
     ("AMBIGUOUS_", _Kind("COLUMN_AMBIGUOUS", UserError, "Qualify it with a table alias.")),
-    ("TABLE_OR_VIEW_NOT_FOUND", _Kind("TABLE_NOT_FOUND", UserError)),
+    ("TABLE_OR_VIEW_NOT_FOUND", _NO_TABLE),
     ("TABLE_OR_VIEW_ALREADY_EXISTS", _Kind("TABLE_EXISTS", UserError)),
-    ("VIEW_NOT_FOUND", _Kind("TABLE_NOT_FOUND", UserError)),
+    ("VIEW_NOT_FOUND", _NO_TABLE),
     ("SCHEMA_NOT_FOUND", _Kind("NAMESPACE_NOT_FOUND", UserError, "Create it with CREATE NAMESPACE.")),
     ("SCHEMA_ALREADY_EXISTS", _Kind("NAMESPACE_EXISTS", UserError)),
     ("SCHEMA_NOT_EMPTY", _Kind("NAMESPACE_NOT_EMPTY", UserError)),
@@ -395,11 +396,15 @@ def _by_class(error: Exception) -> _Kind | None:
 
 
 def _split_advice(sentence: str) -> tuple[str, str | None]:
-    """Split a message of Spark's from the advice at its end, for the hint."""
+    """Split a message of Spark's from the advice at its end, for the hint.
+
+    That on names which do not exist is the same paragraph each time, on dropping, too, and says nothing.
+    """
     match = re.search(r"\s(Did you mean|Use |Verify the spelling|Choose a different name|Correct the value)", sentence)
     if match is None:
         return sentence, None
-    return sentence[: match.start()].strip(), sentence[match.start() :].strip()
+    said, advice = sentence[: match.start()].strip(), sentence[match.start() :].strip()
+    return said, None if advice.startswith("Verify the spelling") else advice
 
 
 def _condition(error: BaseException) -> str | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.errors import HeadraceError, UserError, place_at
 from headrace.names import quote
 from headrace.statements import grammar as st
+from headrace.suggestions import suggesting_tables
 
 if TYPE_CHECKING:
     from headrace.api.facade import Headrace
@@ -34,7 +35,8 @@ def run_statement(hr: Headrace, statement: st.Statement, script: str) -> Any:
     hr.refuse_own_tables(statement.sql, script, statement.start)
     from headrace.spark.errors import translated
 
-    with _placed(script, statement.start), translated(statement.sql):
+    placed = _placed(script, statement.start)
+    with placed, suggesting_tables(hr.relations), translated(statement.sql):
         return hr.spark.sql(statement.sql)
 
 

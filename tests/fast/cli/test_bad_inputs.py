@@ -59,6 +59,9 @@ BAD = [
     (["graph", "--format", "svg"], 2, "--format"),
     (["explain"], 2, "NAME_OR_QUERY"),
     (["validate", "SELEC 1"], 1, "SYNTAX_ERROR"),
+    (["validate", "SELECT k FROM shop.order"], 1, "Did you mean shop.orders?"),
+    (["explain", "SELECT k FROM shop.order"], 1, "Did you mean shop.orders?"),
+    (["refresh", "revenue"], 1, "Write namespace.revenue."),
     (["validate", "-f", "/nowhere.sql"], 2, "cannot be read"),
     (["create", "shop.x"], 2, "The query is missing"),
     (["create", "shop.x", "SELEC 1"], 1, "SYNTAX_ERROR"),
@@ -135,7 +138,7 @@ BAD = [
     (["resume", "shop.revenu"], 1, "Did you mean shop.revenue?"),
     (["init", "/proc/nothing"], 1, "FOLDER_NOT_WRITABLE"),
     (["create", "shop.x", "SELECT window(k FROM shop.orders"], 1, "SYNTAX_ERROR"),
-    (["create", "shop.x", "SELECT k FROM shop.orders WHERE k > now() -"], 1, "SYNTAX_ERROR"),
+    (["create", "shop.x", "SELECT k FROM shop.orders WHERE k > (now("], 1, "SYNTAX_ERROR"),
 ]
 
 
@@ -294,6 +297,7 @@ def test_a_narrow_terminal_breaks_sentences_between_words() -> None:
             'Did you mean x? `headrace sql "CREATE NAMESPACE shop"` makes it.',
         ),
         ("ALTER STREAM TABLE a.b SET REFRESH MODE AUTO, or undo it.", "`headrace alter a.b --mode AUTO`, or undo it."),
+        ("SHOW TABLES IN a.b lists those.", '`headrace sql "SHOW TABLES IN a.b"` lists those.'),
         ("Use DROP TABLE a.b.", 'Use `headrace sql "DROP TABLE a.b"`.'),
     ],
 )

@@ -4,6 +4,7 @@ from pyspark.errors import AnalysisException, ParseException, PySparkException
 
 from headrace.errors import EnvironmentFault, HeadraceError, InternalError, Unsupported, UserError
 from headrace.spark.errors import CONDITIONS, EVIDENCE, translate, translated
+from headrace.suggestions import suggesting_tables
 
 SQL = "SELECT a,\n  b FROM shop.t"
 
@@ -122,6 +123,19 @@ def test_advice_becomes_the_hint():
     text = "[UNRESOLVED_COLUMN.WITH_SUGGESTION] Name `x` cannot be resolved. Did you mean one of the following? [`a`]."
     error = translate(pyspark_error("UNRESOLVED_COLUMN.WITH_SUGGESTION", text, AnalysisException))
     assert (error.message, error.hint) == ("Name `x` cannot be resolved.", "Did you mean one of the following? [`a`].")
+
+
+def test_a_table_that_is_not_there_is_told_without_the_paragraph_that_spark_adds():
+    text = (
+        "[TABLE_OR_VIEW_NOT_FOUND] The table or view `lake`.`shop`.`ordrs` cannot be found. Verify the spelling and "
+        "correctness of the schema and catalog. To tolerate the error on drop use DROP VIEW IF EXISTS."
+    )
+    error = pyspark_error("TABLE_OR_VIEW_NOT_FOUND", text, AnalysisException)
+    with pytest.raises(UserError) as caught, suggesting_tables(lambda: ["shop.orders", "crm.calls"]), translated():
+        raise error
+    assert caught.value.message == "The table or view `lake`.`shop`.`ordrs` cannot be found."
+    assert caught.value.hint == "Did you mean shop.orders?"
+    assert translate(error).hint == "SHOW TABLES IN namespace lists those that exist."
 
 
 def test_an_unknown_analysis_error_is_the_users():

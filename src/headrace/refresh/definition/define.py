@@ -38,6 +38,7 @@ from headrace.results.refresh_results import RefreshMode
 from headrace.schedule.options import Ties
 from headrace.semantics import Semantics
 from headrace.sql.references import references
+from headrace.suggestions import suggesting_tables
 
 NONE_STAGED: Mapping[TableName, Details] = {}
 
@@ -108,7 +109,7 @@ def define(
     details = replace(details, redirects=redirects, deployment=deployment)
     details = replace(details, functions=functions_called((query, *views.values()), session.functions()))
     runner = session.runner().under(semantics)
-    with places_as_written(details, catalogs):
+    with places_as_written(details, catalogs), suggesting_tables(lambda: relations_named(catalog)):
         output = runner.describe(pinned_free(details, catalogs, staged=staged))
     _check_output(output, query)
     details = replace(details, output=output, sources=_all_columns(session, semantics, sources, staged))
@@ -127,6 +128,11 @@ def define(
     narrowed = tuple(_identified(use, catalog, session, staged) for use in narrowed)
     details = replace(details, sources=narrowed, companion=view.companion)
     return replace(details, rests_on_keys=view.rests_on_keys, keys=view.keys), view
+
+
+def relations_named(catalog: Catalog) -> list[str]:
+    """Return the names of tables and views of `lake`, without what is kept beside stream tables."""
+    return [str(name) for name in catalog.pointers(LAKE) if SYSTEM_NAMESPACE not in name.namespace]
 
 
 def _refuse_greens(sources: Iterable[TableName], catalog: Catalog, deployment: str) -> None:

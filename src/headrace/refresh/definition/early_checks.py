@@ -9,7 +9,7 @@ from headrace.definitions.user_text import relations_read, resolver
 from headrace.errors import UserError, place_at
 from headrace.names import LAKE, TableName
 from headrace.ports import Session
-from headrace.refresh.definition.define import refuse_time_travel, view_text
+from headrace.refresh.definition.define import refuse_time_travel, relations_named, view_text
 from headrace.sql.references import references
 from headrace.suggestions import did_you_mean
 
@@ -52,11 +52,11 @@ def check_query(query: str, catalog: Catalog, session: Session) -> None:
         return
     resolve = resolver(namespace, catalogs)
     at = next((r.start for r in references(query) if resolve(r.parts) == missing), None)
-    known = [str(name) for name in catalog.pointers(LAKE)]
     raise UserError(
         "TABLE_NOT_FOUND",
         f"There is no table or view {missing}.",
         place=None if at is None else place_at(query, at),
         detail=f"It is read through the view {next(iter(views))}." if at is None and views else None,
-        hint=did_you_mean(str(missing), known).strip() or "SHOW TABLES IN namespace lists those that exist.",
+        hint=did_you_mean(str(missing), relations_named(catalog)).strip()
+        or "SHOW TABLES IN namespace lists those that exist.",
     )

@@ -8,7 +8,8 @@ from headrace.compiler.strategies import strategies
 from headrace.definitions.compiled_views import CompiledViews
 from headrace.definitions.details import Details
 from headrace.ports import Session
-from headrace.refresh.definition.define import define, refuse_time_travel
+from headrace.refresh.definition.define import define
+from headrace.refresh.definition.early_checks import check_query
 from headrace.results.refresh_results import Mode, StrategyInfo, Validation
 from headrace.sql.reader.syntax.parser import parse
 
@@ -25,7 +26,7 @@ def validate(query: str, *, catalog: Catalog, session: Session, plans: CompiledV
         plans: Compiles.
     """
     parse(query)
-    refuse_time_travel(query)
+    check_query(query, catalog, session)
     return validation(*define(query, catalog=catalog, session=session, plans=plans))
 
 

@@ -18,6 +18,7 @@ from headrace.reasons import FullReason
 from headrace.refresh import gather_facts
 from headrace.refresh.cut.cut import Cut
 from headrace.refresh.definition.define import define, require_differential
+from headrace.refresh.definition.early_checks import check_query
 from headrace.refresh.definition.refused_queries import as_compiled
 from headrace.refresh.explain.explain import explain_cycle, explain_query, explain_refresh
 from headrace.refresh.explain.pass_report import with_passes
@@ -47,6 +48,7 @@ def explain(
         passes: Report the optimiser's passes instead of algebra, stages and SQL.
     """
     if isinstance(subject, str):
+        check_query(subject, catalog, session)
         details, view = define(subject, catalog=catalog, session=session, plans=plans)
         require_differential(details, mode or RefreshMode.AUTO)
         found = explain_query(details, view, functions_section(details, session))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 from kit.long_tests import LONG
+from kit.sparks import FOR_COMMANDS
 
 ROOT = Path(__file__).parents[2]
 
@@ -16,7 +18,8 @@ def test_suites_run_over_few_rows(tmp_path: Path) -> None:
     suites = ["queries", "growth", *(["young"] if LONG else [])]  # which starts five processes
     few = "--cases 1 --rounds 1 --warm-up 1 --scale 0.01 --scales 0.01 0.02 --shares 0.001 --lines 60"
     command = [sys.executable, "-m", "bench", *suites, *few.split(), "--results", str(tmp_path)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    environment = {**os.environ, **FOR_COMMANDS}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     figures = json.loads((tmp_path / "latest.json").read_text())["figures"]
     assert {figure["suite"] for figure in figures} == set(suites)

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from kit.sparks import FOR_COMMANDS
+
 CALL = "from headrace.cli.main import main; main()"
 
 
@@ -15,7 +17,7 @@ def test_four_tables_are_kept_beside_plain_spark(tmp_path: Path) -> None:
     command = ["demo", str(tmp_path / "tpch"), "--scale", "0.005", "--rounds", "2", "--json"]
     done = subprocess.run(
         [sys.executable, "-c", CALL, *command],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        env={**os.environ, **FOR_COMMANDS, "PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
         text=True,
         timeout=600,

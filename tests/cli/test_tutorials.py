@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from kit.sparks import FOR_COMMANDS
 from kit.tutorial import COMMAND, TUTORIALS, Typist
 
 ROOT = Path(__file__).parents[2]
@@ -28,7 +29,7 @@ def typist(tmp_path: Path) -> Typist:
     path = f"{commands}{os.pathsep}{kept['PATH']}"
     folder = tmp_path / "reader"
     folder.mkdir()
-    return Typist(folder, kept | {"PATH": path, "PYTHONPATH": str(ROOT / "src"), "NO_COLOR": "1"})
+    return Typist(folder, kept | FOR_COMMANDS | {"PATH": path, "PYTHONPATH": str(ROOT / "src"), "NO_COLOR": "1"})
 
 
 @pytest.mark.parametrize("page", TUTORIALS)

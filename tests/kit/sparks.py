@@ -19,6 +19,9 @@ SHORT_LIVED = "-XX:TieredStopAtLevel=1"
 SHORT_LIVED_OPTIONS = {"spark.sql.shuffle.partitions": "1", "spark.driver.extraJavaOptions": SHORT_LIVED}
 """Options of a Spark that one test starts."""
 
+FOR_COMMANDS = {"SPARK_SUBMIT_OPTS": SHORT_LIVED}
+"""The same as the environment of commands whose settings are left as users have them."""
+
 FOR_A_TIER = f"{SHORT_LIVED} -XX:ReservedCodeCacheSize=240m"
 """The same where one JVM runs hundreds of tests: Java then reserves a fifth of its usual space for compiled code, and
 what does not fit is interpreted."""

@@ -89,17 +89,19 @@ def test_a_failure_is_raised_when_the_others_are_done(hr: Headrace, ns: str, tab
     assert {info.name for info in hr.status([*tables, failing]) if info.behind} == {failing}
 
 
-def test_a_table_that_is_dropped_while_its_lease_is_waited_for(hr: Headrace, ns: str, tables: list[str]) -> None:
-    table = f"{ns}.names_only"
+def test_tables_that_are_dropped_while_their_leases_are_waited_for(hr: Headrace, ns: str, tables: list[str]) -> None:
+    dropped, patient = [f"{ns}.names_only", f"{ns}.named"], dt.timedelta(minutes=2)
     change(hr, ns, 0)
-    busy = hr._catalog.acquire([resource_of(hr._name(table))], "somebody", dt.timedelta(minutes=5))
-    with ThreadPoolExecutor(1) as pool:
-        refreshing = pool.submit(hr.refresh)
-        while any(info.behind for info in hr.status([t for t in tables if t != table])):
-            assert not refreshing.done()
-        hr._catalog.drop_stream_table(hr._name(table))
+    busy = hr._catalog.acquire([resource_of(hr._name(table)) for table in dropped], "somebody", dt.timedelta(minutes=5))
+    with ThreadPoolExecutor(2) as pool:
+        everything = pool.submit(hr.refresh, wait=patient, max_concurrent=4)
+        one = pool.submit(hr.refresh, dropped[1], wait=patient)
+        while any(info.behind for info in hr.status([t for t in tables if t not in dropped])):
+            assert not everything.done()
+        for table in dropped:
+            hr._catalog.drop_stream_table(hr._name(table))
         hr._catalog.release(busy)
-        assert table not in {result.name for result in refreshing.result(60)}
-    with pytest.raises(HeadraceError) as caught:
-        hr.refresh(table)
+        assert not {result.name for result in everything.result(60)} & {*dropped}
+        with pytest.raises(HeadraceError) as caught:
+            one.result(60)
     assert caught.value.code == "STREAM_TABLE_NOT_FOUND"

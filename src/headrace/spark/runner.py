@@ -118,10 +118,11 @@ class SparkRunner:
             # Connect calls it cloneSession; classic Spark's type has no such method.
             make = getattr(self.session, "newSession" if self.classic else "cloneSession")
             session: SparkSession = make()
-            for key, value in {**self._carried(session), **semantics.options()}.items():
-                session.conf.set(key, value)
+            options = {**self._carried(session), **semantics.options()}
             if self.classic:
-                session.conf.set(PARTITIONS, "64")
+                options |= {PARTITIONS: "64", **self._brief_plans()}
+            for key, value in options.items():
+                session.conf.set(key, value)
             register(session, self._shared.functions)
             return session
 
@@ -146,6 +147,16 @@ class SparkRunner:
         """Return options set at run time in this session, which a new session does not inherit."""
         known = session.conf.getAll
         return {k: v for k, v in self.session.conf.getAll.items() if k.startswith("spark.sql.") and known.get(k) != v}
+
+    def _brief_plans(self) -> dict[str, str]:
+        """Return options by which plans are described in brief where no UI and no event log show them.
+
+        Spark describes each plan before it runs it, and again whenever it adapts it.
+        """
+        conf = self.session.sparkContext.getConf()
+        if conf.get("spark.ui.enabled", "true") == "true" or conf.get("spark.eventLog.enabled", "false") == "true":
+            return {}
+        return {"spark.sql.ui.explainMode": "simple", "spark.sql.maxPlanStringLength": "2k"}
 
     def describe(self, sql: str) -> tuple[Column, ...]:
         """Analyse a query without running it.

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from catalog_kit.databases import Postgres, postgres_server
 from hypothesis import settings
+from kit.long_tests import LONG
 
 # No command of a test leaves a server with a JVM behind; tests of servers turn this off.
 os.environ.setdefault("HEADRACE_NO_SERVE", "1")
@@ -22,6 +23,13 @@ if not os.environ.keys() & {"HEADRACE_TEST_LONG", "HEADRACE_EXAMPLES"}:
 
 # Plans and syntax trees are many small objects in no cycles: looking for cycles among them takes a fifth of the time.
 gc.set_threshold(50_000, 20, 50)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave tests that are marked `long` to `make test-long`."""
+    if left := [] if LONG else [item for item in items if item.get_closest_marker("long")]:
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if item not in left]
 
 
 @pytest.fixture(scope="session")

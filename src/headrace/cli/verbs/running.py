@@ -206,6 +206,8 @@ def events(asked: Invocation, follow: bool, limit: int) -> None:
                     stdout().write(render.event_line(event) + "\n")
             stdout().flush()
             if not follow:
+                if after is None and not asked.json:
+                    stdout().write("There are no events yet; schedulers write them, see `headrace run`.\n")
                 return
             time.sleep(FOLLOW_SECONDS)
             after = after if after is not None else 0

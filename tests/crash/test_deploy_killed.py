@@ -39,7 +39,7 @@ def play(spark: SurvivingSpark, project: Path, point: int) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr[-2000:]
 
 
-@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
+@pytest.mark.parametrize("database", ["sqlite", pytest.param("postgresql", marks=pytest.mark.long)])
 def test_killed_at_any_step_of_a_deployment(
     database: str, tmp_path: Path, surviving: SurvivingSpark, request: pytest.FixtureRequest
 ) -> None:

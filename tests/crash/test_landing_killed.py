@@ -30,7 +30,7 @@ def play(spark: SurvivingSpark, project: Path, number: int, kill_point: int, url
     return done.returncode, done.stdout + done.stderr[-2000:]
 
 
-@pytest.mark.parametrize("way", ["wal", "trigger"])
+@pytest.mark.parametrize("way", ["wal", pytest.param("trigger", marks=pytest.mark.long)])
 def test_killed_between_reading_and_acknowledging(tmp_path: Path, surviving: SurvivingSpark, way: str) -> None:
     init_project(tmp_path / "p")
     with logical_server() as server:

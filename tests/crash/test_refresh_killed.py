@@ -31,7 +31,7 @@ def play(spark: SurvivingSpark, project: Path, number: int, kill_point: int) -> 
     return done.returncode, done.stdout + done.stderr[-2000:]
 
 
-@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
+@pytest.mark.parametrize("database", ["sqlite", pytest.param("postgresql", marks=pytest.mark.long)])
 def test_killed_at_stage_boundaries(
     database: str, tmp_path: Path, surviving: SurvivingSpark, request: pytest.FixtureRequest
 ) -> None:

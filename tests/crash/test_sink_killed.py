@@ -26,8 +26,15 @@ def _write(url: str, sink: str, key: str, stage: int, how: str) -> subprocess.Co
     return subprocess.run(command, capture_output=True, text=True, check=False, env=with_kit())
 
 
-@pytest.mark.parametrize("key", ["key", "bag"])
-@pytest.mark.parametrize("how", ["kill", "terminate"])
+@pytest.mark.parametrize(
+    ("how", "key"),
+    [
+        ("kill", "key"),
+        pytest.param("kill", "bag", marks=pytest.mark.long),
+        pytest.param("terminate", "key", marks=pytest.mark.long),
+        ("terminate", "bag"),
+    ],
+)
 def test_a_write_that_was_cut_off_is_made_once(server: LogicalServer, key: str, how: str) -> None:
     """Every fourth stage, so that each of them is met at some version."""
     expected = stream()

@@ -60,6 +60,7 @@ def stated(hr: Headrace, name: str) -> tuple[object, ...]:
     return (*others, {**details, "source_keys": None}, options, status)  # type: ignore[dict-item]
 
 
+@pytest.mark.long
 def test_what_is_shown_makes_the_same_cycle_again(cyclic: Headrace, ns: str) -> None:
     hr, names = cyclic, [f"{ns}.{name}" for name in ("even", "loop", "odd", "outside")]
     hr.spark.sql("USE lake")
@@ -121,7 +122,7 @@ CREATE STREAM TABLE {ns}.m REFRESH MODE DIFFERENTIAL AS SELECT d, count(*) AS n 
     ("change", "mode"),
     [
         ("INSERT INTO {ns}.base VALUES (5, 6), (6, 7)", "DIFFERENTIAL"),
-        ("DELETE FROM {ns}.base WHERE s = 3 AND d = 1", "FULL"),
+        pytest.param("DELETE FROM {ns}.base WHERE s = 3 AND d = 1", "FULL", marks=pytest.mark.long),
     ],
 )
 def test_changes_go_into_a_cycle_and_out_of_it_without_being_read_again(

@@ -25,6 +25,8 @@ TABLES = ("ones", "sums", "both")
 LAG = dt.timedelta(minutes=10)
 """So far a green may be behind; its promotion brings it up to the common cut."""
 PATIENCE = 120.0
+PAUSE = 0.02 if LONG else 0.2
+"""Seconds between two looks."""
 MOVED_ON = ("GREEN_BEHIND", "NO_COMMON_CUT", "LEASE_HELD")
 """Answers of a promotion while the sources change faster than both generations can follow."""
 
@@ -66,7 +68,7 @@ class Looks:
 
     def run(self, stopping: threading.Event) -> None:
         try:
-            while not stopping.wait(0.02):
+            while not stopping.wait(PAUSE):
                 self.seen[self.look()] += 1
         except BaseException as error:
             self.error.append(error)

@@ -63,7 +63,7 @@ def test_a_group_is_published_in_one_transaction(hr: Headrace, ns: str, diamond:
     assert all(r.mode.value == "NO_CHANGE" for r in hr.refresh(diamond))
 
 
-@pytest.mark.parametrize(("failing", "value"), [("c", 0), ("d", 77)])
+@pytest.mark.parametrize(("failing", "value"), [pytest.param("c", 0, marks=pytest.mark.long), ("d", 77)])
 def test_when_a_member_fails_nothing_is_seen_of_any(
     hr: Headrace, ns: str, diamond: tuple[str, ...], failing: str, value: int
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from kit.verified_rounds import require_equal
 
 from headrace.api.facade import Headrace
 from headrace.results.refresh_results import Mode
@@ -41,16 +42,17 @@ def test_groups_are_followed(hr: Headrace, ns: str, source: str) -> None:
         hr.create_stream_table(f"{ns}.{name}", query.format(ns=ns), refresh_mode="DIFFERENTIAL")
         assert companion(hr, ns, name)[0] == "__hr_part"
     assert "below the result" in dict(hr.explain(f"{ns}.best").sections)["companion"]
-    for statement in (
+    statements = (
         f"INSERT INTO lake.{ns}.t VALUES (2, 2.50), (2, NULL)",
         f"DELETE FROM lake.{ns}.t WHERE v = 5 OR k IS NULL",
         f"UPDATE lake.{ns}.names SET k = k + 1",
         f"INSERT INTO lake.{ns}.t VALUES (3, 100.00), (1, -4.00)",
-    ):
+    )
+    names = [f"{ns}.best", f"{ns}.above"]
+    for number, statement in enumerate(statements, 1):
         hr.spark.sql(statement)
-        for name in ("best", "above"):
-            assert hr.refresh(f"{ns}.{name}").mode is Mode.DIFFERENTIAL
-            assert hr.verify(f"{ns}.{name}").ok
+        assert {result.mode for result in hr.refresh(names)} == {Mode.DIFFERENTIAL}
+        require_equal(hr, names, statement, due=number in (2, len(statements)))
 
 
 def test_full_refreshes_write_them(hr: Headrace, ns: str, source: str) -> None:

@@ -15,7 +15,7 @@ from kit.queries import cases
 from headrace.api.facade import Headrace
 from headrace.errors import Unsupported
 
-EXAMPLES = 300 if LONG else 12
+EXAMPLES = 300 if LONG else 7
 
 RIGHTLY = (
     "floating-point numbers below",

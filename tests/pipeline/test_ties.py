@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from kit.verified_rounds import require_equal
 
 from headrace.api.facade import Headrace
 from headrace.errors import Unsupported, UserError
@@ -55,11 +56,11 @@ def test_ties_are_ordered_alike_in_every_mode(hr: Headrace, events: str) -> None
         options = {"ties": "refine_floats"} if name == "summed" else {}
         hr.create_stream_table(f"{ns}.{name}", query.format(ns=ns), refresh_mode="DIFFERENTIAL", options=options)
     names = [f"{ns}.{name}" for name in QUERIES]
-    assert [r for r in hr.verify(names) if not r.ok] == []
-    for statement in ROUNDS:
+    require_equal(hr, names, "nothing yet", due=False)
+    for number, statement in enumerate(ROUNDS, 1):
         hr.sql(statement.format(ns=ns))
         assert {r.mode for r in hr.refresh(names)} <= {"DIFFERENTIAL", "NO_CHANGE"}
-        assert [r for r in hr.verify(names) if not r.ok] == []
+        require_equal(hr, names, statement, due=number == len(ROUNDS))
     kept = {name: _rows(hr, name) for name in names}
     hr.refresh(names, full=True)
     assert {name: _rows(hr, name) for name in names} == kept

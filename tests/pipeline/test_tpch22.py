@@ -1,8 +1,8 @@
-"""The 22 queries of TPC-H on Spark and Iceberg: every table changes, every stream table follows and is verified.
+"""The queries of TPC-H on Spark and Iceberg: every table changes, every stream table follows and is verified.
 
 All are DIFFERENTIAL, as AUTO would rather recompute such small tables. Those whose result stays the same in the first
-round play a second one. HEADRACE_TEST_LONG=1 plays twenty rounds, and lets AUTO choose after the last; whole histories
-of all 22 are played on DuckDB, by tests/fast/differential/test_tpch22.py.
+round play a second one. HEADRACE_TEST_LONG=1 plays all 22 through twenty rounds, and lets AUTO choose after the last;
+whole histories of all 22 are played on DuckDB, by tests/fast/differential/test_tpch22.py.
 """
 
 from __future__ import annotations
@@ -22,9 +22,13 @@ from headrace.results.refresh_results import Mode
 SCALE = 0.01
 EVERY = 200
 ROUNDS = 20 if LONG else 2
+ALIKE = () if LONG else ("q05", "q07", "q08", "q09", "q10", "q12", "q14", "q19")
+"""Inner joins under one aggregate, as q03: it stands for them, by fewer tables."""
+
+NAMES = tuple(name for name in tpch22.NAMES if name not in ALIKE)
 
 
-@pytest.mark.parametrize("half", [tpch22.NAMES[::2], tpch22.NAMES[1::2]], ids=["odd", "even"])
+@pytest.mark.parametrize("half", [NAMES[::2], NAMES[1::2]], ids=["half", "other half"])
 def test_all_of_tpch_follows(
     hr: Headrace, ns: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, half: tuple[str, ...]
 ) -> None:

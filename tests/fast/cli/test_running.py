@@ -141,7 +141,9 @@ def test_nothing_to_tell(run: Run, project: Path) -> None:
     assert run("diamonds", "-p", project).output == "No stream tables have to be published together.\n"
     assert run("drain", "-p", project).output == "No schedules are run at the moment.\n"
     assert run("pause", "-p", project).output == "There are no stream tables.\n"
-    assert run("events", "-p", project).output == "There are no events yet; schedulers write them, see `headrace run`.\n"
+    assert (
+        run("events", "-p", project).output == "There are no events yet; schedulers write them, see `headrace run`.\n"
+    )
     assert run("graph", "--levels", "-p", project).output == "There are no stream tables yet.\n"
 
 

@@ -149,7 +149,7 @@ class SparkRunner:
         return {k: v for k, v in self.session.conf.getAll.items() if k.startswith("spark.sql.") and known.get(k) != v}
 
     def _brief_plans(self) -> dict[str, str]:
-        """Return options by which plans are described in brief where no UI and no event log show them.
+        """Return options that keep descriptions of plans short, where no UI or log shows them.
 
         Spark describes each plan before it runs it, and again whenever it adapts it.
         """

@@ -38,6 +38,7 @@ def refreshing(hr: Headrace) -> AbstractContextManager[None]:
     return in_background(refresh)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("way", WAYS)
 def test_no_transfer_is_ever_seen_half(hr: Headrace, ns: str, server: LogicalServer, way: str) -> None:
     source, url = f"{ns}_bank", server.fresh()

@@ -196,7 +196,13 @@ def test_a_new_limit_is_judged_by_anew(hr: Headrace, tables: str) -> None:
     assert not hr.status([f"{ns}.b"])[0].behind
 
 
-@pytest.mark.parametrize("how", ["CREATE OR REPLACE STREAM TABLE {} AS", "ALTER STREAM TABLE {} SET QUERY AS"])
+@pytest.mark.parametrize(
+    "how",
+    [
+        "CREATE OR REPLACE STREAM TABLE {} AS",
+        pytest.param("ALTER STREAM TABLE {} SET QUERY AS", marks=pytest.mark.long),
+    ],
+)
 def test_a_new_definition_resolves_a_blown_fuse_and_says_so(hr: Headrace, tables: str, how: str) -> None:
     ns, told, begin = tables, list[Event](), how.format(f"{tables}.b")
     blow(hr, ns)

@@ -66,7 +66,7 @@ def test_full_refreshes_write_them(hr: Headrace, ns: str, source: str) -> None:
     assert hr.verify(name).ok
 
 
-@pytest.mark.parametrize("mode", ["merge-on-read", "copy-on-write"])
+@pytest.mark.parametrize("mode", ["merge-on-read", pytest.param("copy-on-write", marks=pytest.mark.long)])
 def test_one_part_of_a_companion_changes(hr: Headrace, ns: str, mode: str) -> None:
     """The rows of the other parts stay, although none of them tells by the key of this one."""
     spark, how = hr.spark, ", ".join(f"'write.{each}.mode'='{mode}'" for each in ("delete", "update", "merge"))

@@ -67,6 +67,7 @@ def _landed(hr: Headrace, db: psycopg.Connection, source: str, statement: str) -
     return hr.sources.land(source)
 
 
+@pytest.mark.long
 def test_snapshots_of_a_mirror_that_is_written_all_the_time_stay_few(
     hr: Headrace, ns: str, server: LogicalServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

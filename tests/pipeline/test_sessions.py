@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from kit.long_tests import LONG
 from kit.verified_rounds import require_equal
 
 from headrace.api.facade import Headrace
@@ -27,6 +28,8 @@ VIEWS = {
     "joined first": "SELECT a.k, session_window(b.ts, '5 minutes').start AS s, sum(a.v) AS total FROM {t} a "
     "JOIN {t} b ON a.k = b.v GROUP BY a.k, session_window(b.ts, '5 minutes')",
 }
+
+SOME = ("keyed", "kept as a struct", "gaps of their own", "without a zone", "joined first")
 
 
 @pytest.fixture
@@ -57,8 +60,9 @@ CHANGES = {
 
 
 def test_sessions_follow_changes(hr: Headrace, ns: str, table: str) -> None:
-    names = [f"{ns}.v{i}" for i in range(len(VIEWS))]
-    for name, query in zip(names, VIEWS.values(), strict=True):
+    played = list(VIEWS.values()) if LONG else [VIEWS[name] for name in SOME]
+    names = [f"{ns}.v{i}" for i in range(len(played))]
+    for name, query in zip(names, played, strict=True):
         hr.create_stream_table(name, query.format(t=f"{ns}.t"), refresh_mode="DIFFERENTIAL")
     assert all(hr.spark.table(f"lake.{name}").count() for name in names)
     for number, (said, change) in enumerate(CHANGES.items(), 1):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from random import Random
 
+import pytest
 from kit import nexmark, tpcds, tpcds_rows
 from kit.case import Case, Row, Table, Weighted, Window
 from kit.long_tests import LONG
@@ -67,6 +68,7 @@ def test_nexmark(shared: Headrace) -> None:
     Suite(shared, queries, frozenset(), tables, nexmark.windows(tables, ROUNDS, random)).run()
 
 
+@pytest.mark.long
 def test_tpcds(shared: Headrace) -> None:
     random = Random(4)
     queries = {name: sql for name, sql in tpcds.QUERIES.items() if LONG or name in SOME_OF_TPCDS}

@@ -35,13 +35,13 @@ def test_shallow_queries(case: Case) -> None:
     check(case)
 
 
-@settings(FAST, max_examples=7 * TIMES)
+@settings(FAST, max_examples=5 * TIMES)
 @given(cases(depth=3, windows=2))
 def test_deep_queries(case: Case) -> None:
     check(case)
 
 
-@settings(FAST, max_examples=8 * TIMES)
+@settings(FAST, max_examples=6 * TIMES)
 @given(cases(depth=2, windows=3))
 def test_one_window_or_many_come_to_the_same(case: Case) -> None:
     """Refreshing less often changes what consumers see in between, not what they see in the end."""

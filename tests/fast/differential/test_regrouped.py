@@ -83,7 +83,7 @@ ASKED_TWICE = [
 
 
 @pytest.mark.parametrize("query", BETWEEN_GROUPS + OTHERS + ASKED_ONCE + ASKED_TWICE)
-@settings(max_examples=6 * int(os.environ.get("HEADRACE_EXAMPLES", "1")), deadline=None)
+@settings(max_examples=4 * int(os.environ.get("HEADRACE_EXAMPLES", "1")), deadline=None)
 @given(data=st.data())
 def test_followed(query: str, data: st.DataObject) -> None:
     replay(EXECUTOR, Case(query, TABLES, data.draw(histories(TABLES))))

@@ -17,6 +17,7 @@ from cli.conftest import Run
         ("SELECT window(region, '1 day') AS w FROM {ns}.orders", "VALUE_ERROR", "cannot be cast"),
         ("SELECT id FROM {ns}.orders WHERE amount > now() - INTERVAL 1 DAY", "TYPE_MISMATCH", "amount"),
         ("SELECT id FROM {ns}.orders WHERE now() > INTERVAL 1 MOON", "SYNTAX_ERROR", "MOON"),
+        ("SELECT id FROM {ns}.orders WHERE id > now() -", "SYNTAX_ERROR", "now() -"),
         ("SELECT id\nFROM {ns}.orders\nWHERE id = )", "SYNTAX_ERROR", "3 | WHERE id = )\n               ^"),
     ],
 )

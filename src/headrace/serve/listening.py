@@ -44,6 +44,8 @@ class OneServer:
             lock.close()
             return None
         self._lock = lock
+        with suppress(FileNotFoundError):  # first: it names this socket's path with another process's number
+            os.unlink(os.path.join(folder, address.ADDRESS))
         try:
             return self._bind(short=False)
         except OSError:  # a file system without sockets

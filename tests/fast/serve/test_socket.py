@@ -51,6 +51,7 @@ def test_there_is_one_server_and_what_a_killed_one_left_does_not_matter(root: Pa
     second = OneServer(root)
     again = second.take()
     assert again is not None
+    assert address.connect(str(root)) is None  # though it listens where the killed one did: that one's number is told
     second.announce(kind="background")
     connection = address.connect(str(root))
     assert connection is not None

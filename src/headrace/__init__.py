@@ -12,9 +12,10 @@ if TYPE_CHECKING:
     from headrace.api.facade import Headrace, open
     from headrace.errors import HeadraceError
     from headrace.functions import function
+    from headrace.project.lake_move.move_catalog import move_catalog
 
 __version__ = "0.1.0"
-__all__ = ["Headrace", "HeadraceError", "__version__", "function", "open"]
+__all__ = ["Headrace", "HeadraceError", "__version__", "function", "move_catalog", "open"]
 
 
 def __getattr__(name: str) -> Any:
@@ -23,6 +24,10 @@ def __getattr__(name: str) -> Any:
         from headrace.api import facade
 
         return getattr(facade, name)
+    if name == "move_catalog":
+        from headrace.project.lake_move.move_catalog import move_catalog
+
+        return move_catalog
     if name == "function":
         from headrace.functions import function
 

@@ -27,6 +27,7 @@ class StoredProject:
     Attributes:
         hr: The project, open.
         lake: What another engine sees.
+        staging: Where only Headrace writes.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -34,12 +35,12 @@ class StoredProject:
         self.hr = Headrace(config.load(self.root))
         uri, warehouse = f"sqlite:///{self.root / 'headrace.db'}", str(self.root / "warehouse")
         self.lake = SqlCatalog("lake", uri=uri, warehouse=warehouse)
-        self._staging = SqlCatalog("staging", uri=uri, warehouse=warehouse)
+        self.staging = SqlCatalog("staging", uri=uri, warehouse=warehouse)
 
     def close(self) -> None:
         self.hr.close()
         self.lake.engine.dispose()
-        self._staging.engine.dispose()
+        self.staging.engine.dispose()
 
     def source(self, rows: int = 3) -> None:
         """Create `shop.orders`, the way anybody does."""
@@ -70,8 +71,8 @@ class StoredProject:
         )
         snapshot = None
         for stored in (companion, log, table):
-            self._staging.create_namespace_if_not_exists(stored.namespace)
-            made = self._staging.create_table((*stored.namespace, stored.table), schema=_rows(0).schema)
+            self.staging.create_namespace_if_not_exists(stored.namespace)
+            made = self.staging.create_table((*stored.namespace, stored.table), schema=_rows(0).schema)
             made.append(_rows(rows))
             snapshot = made.current_snapshot()
         assert snapshot is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Self
 
 from headrace.catalog.coordination import leases as _leases
@@ -37,6 +37,9 @@ from headrace.catalog.records import (
     Version,
 )
 from headrace.catalog.remote_lake import home as _home
+from headrace.catalog.remote_lake import intents as _intents
+from headrace.catalog.remote_lake import relocation as _relocation
+from headrace.catalog.remote_lake.home import LakeHome
 from headrace.catalog.remote_lake.remote_lake import RemoteLake
 from headrace.catalog.safeguards.safeguard_catalog import SafeguardCatalog
 from headrace.catalog.sinks.sink_catalog import SinkCatalog
@@ -48,7 +51,7 @@ from headrace.catalog.state.answers import Answers
 from headrace.clock import Clock, SystemClock
 from headrace.errors import HeadraceError
 from headrace.events import Events
-from headrace.lakes.lake_server import LakeServer
+from headrace.lakes.lake_server import Key, LakeServer
 from headrace.names import LAKE, TableName
 
 
@@ -63,7 +66,10 @@ class Catalog(Answers, SchedulerCatalog, SafeguardCatalog, KeyCatalog, Deploymen
     def __init__(self, database: Database, clock: Clock, lake: LakeServer | None = None) -> None:
         super().__init__(database, LeaseTime(clock))
         self._clock = clock
-        self._remote = None if lake is None else RemoteLake(database, lake, clock.now, self._lease_time.now)
+        self._home = LakeHome(database)
+        self._remote = (
+            None if lake is None else RemoteLake(database, lake, clock.now, self._lease_time.now, self._home.check)
+        )
 
     @classmethod
     def open(
@@ -111,7 +117,9 @@ class Catalog(Answers, SchedulerCatalog, SafeguardCatalog, KeyCatalog, Deploymen
     # ---- a lake elsewhere
 
     def bind_lake(self, identity: str | None) -> None:
-        """Hold the project to the lake that it began in.
+        """Hold the project to the lake that it began in, and this object to it.
+
+        Where the project is moved meanwhile, whatever is leased or published here is refused (`LAKE_CHANGED`).
 
         Args:
             identity: The server that the settings name; None for this database.
@@ -119,7 +127,63 @@ class Catalog(Answers, SchedulerCatalog, SafeguardCatalog, KeyCatalog, Deploymen
         Raises:
             UserError: `LAKE_CHANGED` when its tables are in another one.
         """
-        _home.bind(self._database, identity)
+        self._home.bind(identity)
+
+    def refuse_other_lake(self, identity: str | None) -> None:
+        """Refuse what `bind_lake` would refuse, and hold nothing to anything."""
+        with self._database.read() as connection:
+            _home.refuse_other(connection, identity)
+
+    def lake_identity(self, *, settled: bool = False) -> str | None:
+        """Return which server keeps the project's lake; None where that is this database.
+
+        Args:
+            settled: Wait for a move that is being committed, so that the answer is final.
+        """
+        if settled:
+            return _relocation.settled(self._database)
+        with self._database.read() as connection:
+            return _home.read(connection)
+
+    def relocate(
+        self,
+        seen: Mapping[TableName, str],
+        shown: Mapping[TableName, str],
+        *,
+        to: str | None,
+        held: Sequence[Lease],
+        look: Callable[[Collection[Key]], Mapping[Key, str]] | None = None,
+    ) -> set[TableName]:
+        """Have the project go by another lake from now on, unless the present one has changed.
+
+        Args:
+            seen: Metadata files that the present lake showed; of all its tables where that is this database.
+            shown: Those that the other one shows of the same tables; all others are the project's no more.
+            to: The server that keeps the other one; None for this database.
+            held: Leases of the caller on all that is published here.
+            look: Asks the server that keeps the present one; None where that is this database.
+
+        Returns:
+            Tables that changed, came or went since they were seen; where there are any nothing is done.
+
+        Raises:
+            EnvironmentFault: `LEASE_LOST`.
+            UserError: `LAKE_CHANGED` when somebody else has moved it.
+        """
+        before, after = ({_pointers.key_of(n): at for n, at in of.items()} for of in (seen, shown))
+        check = self._home.check
+        differing = _relocation.relocate(self._database, held, before, after, check, to=to, look=look)
+        return {_pointers.name_of(key) for key in differing}
+
+    def pending_publications(self) -> set[TableName]:
+        """Return the tables of publications that are being shown in another server."""
+        with self._database.read() as connection:
+            return {_pointers.name_of(key) for key in _intents.keys(connection)}
+
+    def lake_namespaces(self) -> dict[str, dict[str, str]]:
+        """Return namespaces of `lake` that this database has, with their properties."""
+        with self._database.read() as connection:
+            return _pointers.namespace_properties(connection)
 
     def look(self, names: Iterable[TableName] | None = None) -> None:
         """Take over what a lake in another server shows; nothing to do for one in this database.
@@ -338,8 +402,10 @@ class Catalog(Answers, SchedulerCatalog, SafeguardCatalog, KeyCatalog, Deploymen
 
         Raises:
             EnvironmentFault: `LEASE_HELD` (retryable), naming resource and holder.
+            UserError: `LAKE_CHANGED`.
         """
         with self._database.write(passing=True) as connection:
+            self._home.check(connection)
             return _leases.acquire(connection, resources, owner, ttl, self._lease_time.now(connection), is_dead)
 
     def heartbeat(self, leases: Sequence[Lease], ttl: dt.timedelta) -> tuple[Lease, ...]:
@@ -368,7 +434,7 @@ class Catalog(Answers, SchedulerCatalog, SafeguardCatalog, KeyCatalog, Deploymen
         """
         if self._remote is not None:
             return self._remote.publish(publication)
-        return _publish(self._database, publication, self._clock.now())
+        return _publish(self._database, publication, self._clock.now(), check=self._home.check)
 
     def settle(self, uuid: str) -> PublicationRecord | None:
         """Return the record of a publication of unknown outcome; None if it never happened.

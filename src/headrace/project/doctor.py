@@ -195,15 +195,39 @@ def check_catalog(settings: config.Settings) -> Check:
 
 def check_lake(settings: config.Settings) -> Check:
     """Return the REST catalog answers, lets us in, and what it can do."""
+    elsewhere = _other_lake(settings)
     if settings.lake is None:
-        return Check("Lake", Outcome.OK, "in the catalog's own database")
+        return _failed("Lake", elsewhere) if elsewhere else Check("Lake", Outcome.OK, "in the catalog's own database")
     from headrace.lake.rest.open_lake import open_lake
 
-    finding, whole = open_lake(settings.lake).described()
+    try:
+        finding, whole = open_lake(settings.lake).described()
+    except HeadraceError as error:
+        if elsewhere is None:
+            raise
+        finding, whole = error.message, False
+    if elsewhere is not None:
+        return Check("Lake", Outcome.FAIL, f"{elsewhere.message} [{elsewhere.code}] {finding}", elsewhere.hint)
     if whole:
         return Check("Lake", Outcome.OK, finding)
     remedy = "A stream table, its companion and its log are published one by one; groups of stream tables are refused."
     return Check("Lake", Outcome.WARN, finding, remedy)
+
+
+def _other_lake(settings: config.Settings) -> HeadraceError | None:
+    """Return the error of settings that name another lake than the one that the project's tables are in."""
+    from headrace.catalog import Catalog
+    from headrace.catalog.inspection import revision_of
+    from headrace.catalog.schema import REVISIONS
+
+    try:
+        if revision_of(settings.catalog_url)[1] != REVISIONS[-1]:
+            return None
+        with Catalog.open(settings.catalog_url, create=False) as catalog:
+            catalog.refuse_other_lake(None if settings.lake is None else settings.lake.identity)
+    except HeadraceError as error:
+        return error if error.code == "LAKE_CHANGED" else None  # all else is found by the check of the catalog
+    return None
 
 
 def check_warehouse(settings: config.Settings) -> Check:

@@ -172,3 +172,18 @@ def namespaces(connection: Connection, catalog: str = LAKE) -> set[str]:
         sa.select(_C.table_namespace).where(_C.catalog_name == catalog),
     )
     return set(connection.execute(query).scalars())
+
+
+def namespace_properties(connection: Connection) -> dict[str, dict[str, str]]:
+    """Return the namespaces of `lake`, with the properties that users gave them."""
+    created = t.iceberg_namespaces.c
+    found: dict[str, dict[str, str]] = {name: {} for name in sorted(namespaces(connection))}
+    query = sa.select(created.namespace, created.property_key, created.property_value)
+    for name, key, value in connection.execute(query.where(created.catalog_name == LAKE)):
+        if key != _EXISTS and value is not None:
+            found[name][key] = value
+    return found
+
+
+_EXISTS = "exists"
+"""Iceberg's own mark of a namespace that has no properties."""

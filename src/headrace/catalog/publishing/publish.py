@@ -52,7 +52,12 @@ class Elsewhere:
 
 
 def publish(
-    database: Database, publication: Publication, now: dt.datetime, elsewhere: Elsewhere | None = None
+    database: Database,
+    publication: Publication,
+    now: dt.datetime,
+    elsewhere: Elsewhere | None = None,
+    *,
+    check: Callable[[Connection], None],
 ) -> PublicationRecord:
     """Make a publication visible, or change nothing; see `Catalog.publish`.
 
@@ -61,9 +66,10 @@ def publish(
         publication: What is published.
         now: The time.
         elsewhere: How its tables are shown in a lake that another server keeps; None where the pointers are the lake.
+        check: Raises an error where the project's tables are in another lake by now.
     """
     with database.faults(), database.writing() as connection:
-        record = _apply(connection, publication, now, elsewhere)
+        record = _apply(connection, publication, now, elsewhere, check)
         try:
             connection.commit()
         except exc.DBAPIError as error:
@@ -80,11 +86,16 @@ def settle(connection: Connection, uuid: str) -> PublicationRecord | None:
 
 
 def _apply(
-    connection: Connection, publication: Publication, now: dt.datetime, elsewhere: Elsewhere | None
+    connection: Connection,
+    publication: Publication,
+    now: dt.datetime,
+    elsewhere: Elsewhere | None,
+    check: Callable[[Connection], None],
 ) -> PublicationRecord:
     versions.stand_in_line(connection)
     if (done := versions.publication(connection, publication.uuid)) is not None:
         return done
+    check(connection)
     if elsewhere is None or not elsewhere.decided:
         leasing.check(connection, publication.leases)
     record = _open(connection, publication, now)

@@ -46,6 +46,7 @@ class RemoteLake:
         server: Keeps the lake.
         now: Tells the time.
         lease_time: Tells the time by which leases expire, inside a transaction.
+        check: Raises an error where the project's tables are in another lake by now.
     """
 
     def __init__(
@@ -54,11 +55,13 @@ class RemoteLake:
         server: LakeServer,
         now: Callable[[], dt.datetime],
         lease_time: Callable[[Connection], dt.datetime],
+        check: Callable[[Connection], None],
     ) -> None:
         self._database = database
         self._server = server
         self._now = now
         self._lease_time = lease_time
+        self._check = check
         self._seen: dict[Key, float] = {}
 
     # ---- looking
@@ -93,6 +96,7 @@ class RemoteLake:
         """Write what was seen, except where a publication is under way or another has written."""
         with self._database.write() as connection:
             versions.stand_in_line(connection)
+            self._check(connection)
             pending = intents.keys(connection)
             now = pointers.lock(connection, (LAKE,), differing)
             changes = PointerChanges()
@@ -118,7 +122,7 @@ class RemoteLake:
             return moves
         step = _Step(self._server, publication, moves)
         try:
-            record = publish(self._database, publication, self._now(), Elsewhere(step.move))
+            record = publish(self._database, publication, self._now(), Elsewhere(step.move), check=self._check)
         except HeadraceError as error:
             if step.certain:
                 self._forget(publication.uuid)
@@ -149,6 +153,7 @@ class RemoteLake:
         now = self._now()
         with self._database.write() as connection:
             versions.stand_in_line(connection)
+            self._check(connection)
             if (done := versions.publication(connection, publication.uuid)) is not None:
                 return done
             leasing.check(connection, publication.leases)
@@ -179,7 +184,8 @@ class RemoteLake:
 
         staged = {move.key: move.after for move in moves if move.after is not None}
         try:
-            publish(self._database, publication, self._now(), Elsewhere(complete, staged, decided=True))
+            decided = Elsewhere(complete, staged, decided=True)
+            publish(self._database, publication, self._now(), decided, check=self._check)
         except HeadraceError as error:
             if not _is_superseded(error):
                 raise
@@ -202,6 +208,7 @@ class RemoteLake:
         moves = [LakeMove(key_of(write.name), write.found, write.published) for write in writes]
         with self._database.write() as connection:
             versions.stand_in_line(connection)
+            self._check(connection)
             leasing.check(connection, held)
             keys = {move.key for move in moves}
             ours = published_pointers.read(connection, keys)

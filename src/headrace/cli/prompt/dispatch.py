@@ -29,8 +29,8 @@ from headrace.serve.caller.words import Words
 if TYPE_CHECKING:
     from headrace.api.facade import Headrace
 
-APART = frozenset({"demo", "serve", "web"})
-"""Verbs that have a Spark of their own, and there is one in a process."""
+APART = frozenset({"demo", "move-catalog", "serve", "web"})
+"""Verbs that have a Spark of their own, and there is one in a process; or want a project that nobody has open."""
 LOOKING = frozenset({"--status", "--stop", "--help", "-h"})
 """Options with which they do nothing of the kind."""
 

@@ -1,4 +1,4 @@
-"""init, doctor, demo, completion."""
+"""init, doctor, move-catalog, demo, completion."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ import click
 from headrace.cli.console import confirm, show
 from headrace.cli.failures import FAILED
 from headrace.cli.invocation import Invocation, pass_invocation
+from headrace.cli.progress import spinning
+from headrace.cli.render import moves
 from headrace.cli.render import tables as render
+from headrace.events import Events
 from headrace.extras import require
 from headrace.suggestions import did_you_mean
 
@@ -55,6 +58,40 @@ def doctor(asked: Invocation, spark: bool) -> None:
     show(asked, [check.as_dict() for check in found], lambda: render.checks(found))
     if any(check.outcome is Outcome.FAIL for check in found):
         raise click.exceptions.Exit(FAILED)
+
+
+@click.command("move-catalog")
+@click.option("--back", is_flag=True, help="From the REST catalog that [lake] names to the catalog's own database.")
+@click.option("--dry-run", is_flag=True, help="Say what would be done, and change nothing.")
+@pass_invocation
+def move_catalog(asked: Invocation, back: bool, dry_run: bool) -> None:
+    """Move the project's tables to the REST catalog that [lake] in headrace.toml names.
+
+    Each table and view is registered there by its metadata file; no data is written anew. Then, in one transaction, the
+    project goes by that catalog. Until then nothing changes for anybody: if something fails, what was registered is
+    withdrawn, and a move that was killed is simply run again.
+
+    \b
+    Before:  headrace drain        schedulers have to end
+             write [lake] into headrace.toml; every command says LAKE_CHANGED from then on
+    After:   point whatever reads or writes these tables at the REST catalog
+             headrace run
+
+    With --back the tables are taken over as the REST catalog shows them. Leave [lake] in headrace.toml until that is
+    done, and take it out then. They stay registered there; drop them there without PURGE.
+
+    \b
+    Examples:
+      headrace move-catalog --dry-run
+      headrace move-catalog
+      headrace move-catalog --back
+    """
+    from headrace.project.lake_move.move_catalog import move_catalog as move
+
+    events = Events()
+    with spinning(asked, events, "Moving the catalog"):
+        result = move(asked.root(), back=back, dry_run=dry_run, events=events)
+    show(asked, result.as_dict(), lambda: moves.moved(result, dry_run=dry_run))
 
 
 ACTS = ("postgres", "deploy")
@@ -144,4 +181,4 @@ def completion(shell: str) -> None:
     click.echo(kind(click.get_current_context().find_root().command, {}, "headrace", "_HEADRACE_COMPLETE").source())
 
 
-VERBS = (init, doctor, demo, completion)
+VERBS = (init, doctor, move_catalog, demo, completion)

@@ -78,6 +78,13 @@ LAKES = (
         remedy="Change what the server names. Nothing was published.",
         retry="no",
     ),
+    ErrorCode(
+        "LAKE_BUSY",
+        message="Tables were written again and again while the project was moved to another lake.",
+        cause="Programs that write the project's tables went on meanwhile. Nothing was moved.",
+        remedy="Stop them for a moment; from the move on they have to use the other catalog anyhow.",
+        retry="yes",
+    ),
 )
 
 LAKES_MISUSED = (
@@ -91,8 +98,23 @@ LAKES_MISUSED = (
     ErrorCode(
         "LAKE_CHANGED",
         message="`[lake]` names another lake than the one that the project's tables are in.",
-        cause="`[lake]` was added, taken away or changed after the first table was made.",
-        remedy="Put it back. For another lake make a new project.",
+        cause="`[lake]` was added, taken away or changed after the first table was made; or the project was moved "
+        "while this process had it open.",
+        remedy="Put it back, or run `headrace move-catalog`. A process that was open is started again.",
+        retry="no",
+    ),
+    ErrorCode(
+        "LAKE_MOVE_REFUSED",
+        message="The project cannot be moved to another lake now.",
+        cause="It names none, schedulers run, a table is being written, or there are deployments.",
+        remedy="The message names what is in the way. Nothing was moved.",
+        retry="no",
+    ),
+    ErrorCode(
+        "LAKE_NAME_TAKEN",
+        message="The REST catalog has something else under names of the project.",
+        cause="Another table or view, or the same table with snapshots that the project does not know.",
+        remedy="Rename or drop it there, without PURGE, and move again. Nothing was moved.",
         retry="no",
     ),
 )

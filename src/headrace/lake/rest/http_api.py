@@ -102,6 +102,10 @@ class HttpApi:
         mark = unquote(self.setting("namespace-separator") or "%1F")
         return quote(mark.join(text.split(".")), safe="")
 
+    def resource(self, namespace: str, kind: str, *name: str) -> str:
+        """Return the path of what a namespace has: its `tables`, `views`, `register`, or one of them by name."""
+        return self.path("namespaces", self.namespace(namespace), kind, *(quote(n, safe="") for n in name))
+
     # ---- questions
 
     def ask(self, method: str, path: str, body: Json | None = None, absent: Collection[int] = ()) -> Json | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 
-LOCAL = frozenset({"init", "doctor", "run", "serve", "demo", "web", "completion"})
+LOCAL = frozenset({"init", "doctor", "run", "serve", "demo", "web", "completion", "move-catalog"})
 """Verbs that are always run by the process that was called."""
 
 STARTING = frozenset(

@@ -10,7 +10,6 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from headrace.catalog import Catalog, resource_of
 from headrace.lake.rest.http_api import HttpApi, Json
@@ -63,7 +62,7 @@ def main(url: str, uri: str, folder: str, step: str) -> None:
     catalog = Catalog.open(url, lake=DyingLake(DyingApi(LakeSettings(uri), step), step))
     names = [TableName(LAKE, ("shop",), table) for table in ("a", "b", "c") if table != "c" or "register" in step]
     leases = catalog.acquire([resource_of(name) for name in names], OWNER, dt.timedelta(hours=1))
-    made = publication(catalog, StagedTables(url, Path(folder)), {name: (1, 2, 3) for name in names}, leases)
+    made = publication(catalog, StagedTables(url, f"file://{folder}"), {name: (1, 2, 3) for name in names}, leases)
     catalog.publish(made)
 
 

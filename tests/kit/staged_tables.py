@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -33,11 +32,13 @@ class StagedTables:
 
     Args:
         url: The catalog's.
-        warehouse: Where the tables are.
+        warehouse: Where the tables are, as a URL.
+        storage: Properties by which files are reached that are not local ones.
     """
 
-    def __init__(self, url: str, warehouse: Path) -> None:
-        self._catalog = SqlCatalog(STAGING, uri=url, warehouse=f"file://{warehouse}", init_catalog_tables="false")
+    def __init__(self, url: str, warehouse: str, storage: Mapping[str, str] | None = None) -> None:
+        given = {"uri": url, "warehouse": warehouse, "init_catalog_tables": "false", **(storage or {})}
+        self._catalog = SqlCatalog(STAGING, **given)
         self._warehouse = warehouse
 
     def write(self, name: TableName, *numbers: int, anew: str = "") -> int:
@@ -48,7 +49,7 @@ class StagedTables:
         if anew and self._catalog.table_exists(identifier):
             self._catalog.drop_table(identifier)
         if not self._catalog.table_exists(identifier):
-            location = f"file://{self._warehouse}/{name.namespace_text}/{name.table}{anew}"
+            location = f"{self._warehouse}/{name.namespace_text}/{name.table}{anew}"
             self._catalog.create_table(identifier, rows.schema, location=location)
         table = self._catalog.load_table(identifier)
         table.overwrite(rows)

@@ -8,30 +8,22 @@ table that is made anew, with another UUID, is dropped and registered again, fil
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TypeVar
-from urllib.parse import quote
 
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
 from headrace.lake.metadata import read_json
 from headrace.lake.rest import table_changes
 from headrace.lake.rest.http_api import HttpApi, Json, NoAnswer, NotSent, Refused
+from headrace.lake.rest.side_by_side import side_by_side
 from headrace.lake.rest.table_changes import PUBLICATION
 from headrace.lakes.lake_server import Key, LakeEntry, LakeMove
 from headrace.names import SYSTEM_NAMESPACE
 
 UNKNOWN = "PUBLISH_OUTCOME_UNKNOWN"
 
-_AT_ONCE = 8
-"""Requests at a time."""
-
 _TRANSACTIONS = "/v1/{prefix}/transactions/commit"
 _VIEW = "/v1/{prefix}/namespaces/{namespace}/views/{view}"
 _VIEWS = "/v1/{prefix}/namespaces/{namespace}/views"
-
-Asked = TypeVar("Asked")
-Told = TypeVar("Told")
 
 
 class RestLake:
@@ -54,14 +46,14 @@ class RestLake:
 
     def entries(self, keys: Collection[Key]) -> dict[Key, LakeEntry]:
         """Return tables and views as they are now; absent ones are left out."""
-        found = _side_by_side(self._entry, sorted(keys))
+        found = side_by_side(self._entry, sorted(keys))
         return {key: entry for key, entry in found.items() if entry is not None}
 
     def names(self) -> set[Key]:
         """Return the names of all tables and views."""
         kinds = ["tables", *(["views"] if self._api.can("GET", _VIEWS) else [])]
         wanted = [(text, kind) for text in sorted(self.namespaces()) for kind in kinds]
-        listed = _side_by_side(lambda one: self._pages(self._folder(one[0], one[1]), "identifiers"), wanted)
+        listed = side_by_side(lambda one: self._pages(self._api.resource(one[0], one[1]), "identifiers"), wanted)
         return {(".".join(each["namespace"]), each["name"]) for found in listed.values() for each in found}
 
     def namespaces(self) -> set[str]:
@@ -93,16 +85,13 @@ class RestLake:
             return LakeEntry(str(table["metadata-location"]))
         if not self._api.can("GET", _VIEW):
             return None
-        view = self._api.ask("GET", self._folder(key[0], "views", key[1]), absent=(404,))
+        view = self._api.ask("GET", self._api.resource(key[0], "views", key[1]), absent=(404,))
         return None if view is None else LakeEntry(str(view["metadata-location"]), is_view=True)
 
     def _load(self, key: Key) -> Json | None:
         """Return a table as the server has it; None where there is none."""
-        path = f"{self._folder(key[0], 'tables', key[1])}?snapshots=refs"
+        path = f"{self._api.resource(key[0], 'tables', key[1])}?snapshots=refs"
         return self._api.ask("GET", path, absent=(404,))
-
-    def _folder(self, namespace: str, kind: str, *name: str) -> str:
-        return self._api.path("namespaces", self._api.namespace(namespace), kind, *(quote(n, safe="") for n in name))
 
     # ---- publishing
 
@@ -153,8 +142,21 @@ class RestLake:
             elif self._uuid(move.key) != sorted_moves.uuid_of(move):
                 self._drop(move.key)
                 self._checked(partial(self._register, move))
-        shown = self.entries([move.key for move in moves if move.after is not None])
-        return {key: entry.location for key, entry in shown.items()}
+        return self._showing(publication, sorted_moves)
+
+    def _showing(self, publication: str, moves: _Moves) -> dict[Key, str]:
+        """Return the metadata files of the tables that show a publication.
+
+        One that was written by somebody else in between is left out, so that it is found to be.
+        """
+        carried = {move.key for move, _, _ in moves.changed}
+        uuids = {move.key: moves.uuid_of(move) for move in (*moves.created, *moves.others) if move.after is not None}
+        found = side_by_side(self._load, sorted(carried | uuids.keys()))
+        return {
+            key: str(table["metadata-location"])
+            for key, table in found.items()
+            if table is not None and (_carries(publication, table) if key in carried else _uuid(table) == uuids[key])
+        }
 
     def put_back(self, publication: str, moves: Sequence[LakeMove]) -> dict[Key, str] | None:
         """Take back what a publication prepared, and mark its tables against it; see `LakeServer`."""
@@ -164,7 +166,7 @@ class RestLake:
             try:
                 if marks:
                     self._api.commit(
-                        self._folder(move.key[0], "tables", move.key[1]), _change(move.key, required, marks)
+                        self._api.resource(move.key[0], "tables", move.key[1]), _change(move.key, required, marks)
                     )
                     marked.append(move.key)
             except Refused as refused:
@@ -181,13 +183,17 @@ class RestLake:
         """Show published contents again, in place of somebody else's; see `LakeServer`."""
         sorted_moves = _Moves(moves)
         for new in sorted_moves.created:
-            self._checked(partial(self._register, new))
+            self._unchanged(new, partial(self._register, new))
+        anew = sorted_moves.others
         for move, found, published in sorted_moves.changed:
+            if not table_changes.can_follow(found, published):
+                anew = [*anew, move]
+                continue
             name = (published.get("properties") or {}).get(PUBLICATION, "")
-            self._checked(partial(self._commit_one, name, move, found, published, expire=False))
-        for other in sorted_moves.others:
+            self._unchanged(move, partial(self._commit_one, name, move, found, published, expire=False))
+        for other in anew:
             self._drop(other.key)
-            self._checked(partial(self._register, other))
+            self._unchanged(other, partial(self._register, other))
         shown = self.entries([move.key for move in moves])
         return {key: entry.location for key, entry in shown.items()}
 
@@ -214,13 +220,13 @@ class RestLake:
 
     def _commit_one(self, publication: str, move: LakeMove, before: Json, after: Json, *, expire: bool = True) -> None:
         change = _described(publication, move, before, after, expire=expire)
-        self._api.commit(self._folder(move.key[0], "tables", move.key[1]), change)
+        self._api.commit(self._api.resource(move.key[0], "tables", move.key[1]), change)
 
     def _register(self, move: LakeMove) -> None:
         """Make a table known by its metadata file, and its namespace where it is missing."""
         namespace, table = move.key
         body = {"name": table, "metadata-location": move.after}
-        path = self._folder(namespace, "register")
+        path = self._api.resource(namespace, "register")
         try:
             self._api.commit(path, body)
         except Refused as refused:
@@ -234,7 +240,7 @@ class RestLake:
 
     def _drop(self, key: Key) -> None:
         """Drop a table from the catalog; its files stay, for readers that are at it."""
-        self._api.ask("DELETE", f"{self._folder(key[0], 'tables', key[1])}?purgeRequested=false", absent=(404,))
+        self._api.ask("DELETE", f"{self._api.resource(key[0], 'tables', key[1])}?purgeRequested=false", absent=(404,))
 
     def _undo(self, registered: Sequence[LakeMove]) -> None:
         """Withdraw what was registered; whether that worked must be known."""
@@ -259,13 +265,22 @@ class RestLake:
         except NoAnswer as error:
             raise self._api.unreachable(str(error)) from None
 
+    def _unchanged(self, move: LakeMove, request: Callable[[], None]) -> None:
+        """Send what repairs a table, unless somebody else was there once more."""
+        try:
+            request()
+        except (Refused, NotSent) as error:
+            raise self._certain(error, [move]) from None
+        except NoAnswer as error:
+            raise self._api.unreachable(str(error)) from None
+
     def _carries(self, publication: str, key: Key) -> bool:
         table = self._load(key)
-        return table is not None and (table["metadata"].get("properties") or {}).get(PUBLICATION) == publication
+        return table is not None and _carries(publication, table)
 
     def _uuid(self, key: Key) -> str | None:
         table = self._load(key)
-        return None if table is None else str(table["metadata"]["table-uuid"])
+        return None if table is None else _uuid(table)
 
     # ---- errors
 
@@ -324,6 +339,14 @@ class _Moves:
         return self._former[move.key]
 
 
+def _carries(publication: str, table: Json) -> bool:
+    return (table["metadata"].get("properties") or {}).get(PUBLICATION) == publication
+
+
+def _uuid(table: Json) -> str:
+    return str(table["metadata"]["table-uuid"])
+
+
 def _described(publication: str, move: LakeMove, before: Json, after: Json, *, expire: bool = True) -> Json:
     required = table_changes.requirements(before, publication)
     return _change(move.key, required, table_changes.updates(before, after, publication, expire=expire))
@@ -332,13 +355,6 @@ def _described(publication: str, move: LakeMove, before: Json, after: Json, *, e
 def _change(key: Key, required: list[Json], updates: list[Json]) -> Json:
     identifier = {"namespace": key[0].split("."), "name": key[1]}
     return {"identifier": identifier, "requirements": required, "updates": updates}
-
-
-def _side_by_side(ask: Callable[[Asked], Told], each: Sequence[Asked]) -> dict[Asked, Told]:
-    if len(each) < 2:
-        return {one: ask(one) for one in each}
-    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="headrace-lake") as pool:
-        return dict(zip(each, pool.map(ask, each), strict=True))
 
 
 def _unknown(detail: str) -> EnvironmentFault:

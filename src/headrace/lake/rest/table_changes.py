@@ -47,6 +47,16 @@ def updates(before: Json, after: Json, publication: str, *, expire: bool = True)
     return [*found, *_properties(before, after, publication)]
 
 
+def can_follow(before: Json, after: Json) -> bool:
+    """Return whether snapshots that the one lacks may still be added to it.
+
+    Iceberg adds none whose number is not beyond the last one, which somebody else may have taken.
+    """
+    old, new = _snapshots(before), _snapshots(after)
+    last = before.get("last-sequence-number", 0)
+    return all(new[i].get("sequence-number", 0) > last for i in new.keys() - old.keys())
+
+
 def put_back(before: Json, publication: str) -> tuple[list[Json], list[Json]]:
     """Return requirements and updates that mark a table against a publication."""
     main = _main(before)

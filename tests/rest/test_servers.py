@@ -1,0 +1,98 @@
+"""What every REST catalog must do."""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from kit.rest_server import RestServer
+from kit.rest_shop import Shop
+from kit.staged_tables import defined, publication
+
+from headrace.catalog import Publication, resource_of
+from headrace.errors import HeadraceError
+from headrace.names import LAKE
+
+
+@pytest.fixture
+def shop(server: RestServer, tmp_path: Path) -> Iterator[Shop]:
+    made = Shop(server.uri, tmp_path)
+    yield made
+    made.close()
+
+
+def test_tables_are_made_moved_replaced_and_dropped(shop: Shop) -> None:
+    defined(shop.catalog, shop.name("a"), shop.name("b"))
+    shop.publish(a=(1,), b=(2,))
+    assert (shop.rows("a"), shop.rows("b")) == ([1], [2])
+    for numbers in ((1, 2), (1, 2, 3), ()):
+        shop.publish(a=numbers, b=numbers)
+        assert (shop.rows("a"), shop.rows("b")) == (sorted(numbers), sorted(numbers))
+        shop.agree()
+    was = shop.reader.load_table(("shop", "a")).metadata.table_uuid
+    before = shop.catalog.pointers(LAKE, [shop.name("a")])[shop.name("a")].metadata_location
+    shop.staged.write(shop.name("a"), 7, anew="-anew")
+    made = publication(shop.catalog, shop.staged, {shop.name("a"): (7,)})
+    assert made.swaps[0].expected == before
+    shop.catalog.publish(made)
+    assert shop.rows("a") == [7]
+    assert shop.reader.load_table(("shop", "a")).metadata.table_uuid != was
+    shop.catalog.publish(Publication(drops=(shop.name("b"),), deletes=(shop.name("b"),)))
+    assert shop.rows("b") is None
+    assert shop.rows("a") == [7]
+    shop.agree()
+
+
+def test_one_stale_table_lets_nothing_be_shown(shop: Shop) -> None:
+    defined(shop.catalog, shop.name("a"), shop.name("b"))
+    shop.publish(a=(1,), b=(2,))
+    made = publication(shop.catalog, shop.staged, {shop.name("a"): (10,), shop.name("b"): (20,)})
+    shop.reader.load_table(("shop", "b")).delete()  # another program, a moment before
+    with pytest.raises(HeadraceError) as caught:
+        shop.catalog.publish(made)
+    assert caught.value.code == "FOREIGN_WRITER"
+    assert (shop.rows("a"), shop.rows("b")) == ([1], [])
+    time.sleep(1.1)  # a table of our own is believed for a second
+    assert [w.name for w in shop.catalog.foreign_writes()] == [shop.name("b")]
+    shop.catalog.restore_pointers(shop.catalog.foreign_writes(), held=())
+    assert shop.rows("b") == [2]
+    shop.agree()
+    shop.publish(a=(3,), b=(4,))
+    assert (shop.rows("a"), shop.rows("b")) == ([3], [4])
+
+
+def test_a_table_of_somebody_else_is_not_replaced(shop: Shop) -> None:
+    defined(shop.catalog, shop.name("a"), shop.name("c"))
+    shop.publish(a=(1,))
+    made = publication(shop.catalog, shop.staged, {shop.name("a"): (5,), shop.name("c"): (6,)})
+    shop.reader.create_table(("shop", "c"), shop.reader.load_table(("shop", "a")).schema())
+    with pytest.raises(HeadraceError) as caught:
+        shop.catalog.publish(made)
+    assert caught.value.code == "FOREIGN_WRITER"
+    assert (shop.rows("a"), shop.rows("c")) == ([1], [])
+
+
+def test_a_publication_that_cannot_be_confirmed_any_more_is_somebody_elses(shop: Shop) -> None:
+    """Between the crash and its discovery a stream table of it was dropped."""
+    defined(shop.catalog, shop.name("a"), shop.name("b"))
+    shop.publish(a=(1,), b=(2,))
+    leases = shop.catalog.acquire([resource_of(shop.name("a"))], "dead", dt.timedelta(hours=1))
+    made = publication(shop.catalog, shop.staged, {shop.name("a"): (3,), shop.name("b"): (4,)}, leases)
+    remote = shop.catalog._remote
+    assert remote is not None
+    moves = remote._intend(made)
+    assert isinstance(moves, tuple)
+    shop.lake.move(made.uuid, moves)
+    shop.catalog.drop_stream_table(shop.name("b"))
+    shop.catalog.acquire([resource_of(shop.name("a"))], "next", dt.timedelta(hours=1), is_dead=lambda _: True)
+    time.sleep(1.1)
+    assert [write.name.table for write in shop.catalog.foreign_writes()] == ["a"]
+    assert len(shop.catalog.publications()) == 1
+    shop.catalog.restore_pointers(shop.catalog.foreign_writes(), held=())
+    assert shop.rows("a") == [1]
+    shop.catalog.reset_staging()
+    shop.publish(a=(5,))
+    assert shop.rows("a") == [5]

@@ -215,7 +215,7 @@ def check_lake(settings: config.Settings) -> Check:
 
 
 def _other_lake(settings: config.Settings) -> HeadraceError | None:
-    """Return the error of settings that name another lake than the one that the project's tables are in."""
+    """Return the error of settings that name another lake than the project's own."""
     from headrace.catalog import Catalog
     from headrace.catalog.inspection import revision_of
     from headrace.catalog.schema import REVISIONS

@@ -1,4 +1,4 @@
-"""Which lake a project's tables are in, so that nobody looks for them in another one, or publishes there."""
+"""Holds a project to the lake that its tables are in, for reading and for publishing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from headrace.names import LAKE
 
 
 class LakeHome:
-    """The lake that this process works with, held against the one that the project's tables are in.
+    """The lake that this process works with, held against the project's own.
 
     Args:
         database: The catalog's.
@@ -49,7 +49,9 @@ class LakeHome:
 
 
 def refuse_other(connection: Connection, identity: str | None) -> str | None:
-    """Refuse another lake than the one that a project's tables are in, and return that one; None before there are any.
+    """Refuse another lake than the project's own, and return that.
+
+    None is the database, and what a project without tables is in.
 
     Raises:
         UserError: `LAKE_CHANGED`.

@@ -1,7 +1,8 @@
-"""Moves a project from one lake to another: all its pointers, and which lake it is in, in one transaction.
+"""Moves a project from one lake to another, in one transaction.
 
-The tables themselves are not touched. Before it both lakes have shown the same metadata, and after it the project goes
-by the other one; whoever opened the project before is refused from then on.
+That is, all its pointers, and which lake it is in. The tables themselves are not touched. Before it both lakes have
+shown the same metadata, and after it the project goes by the other one; whoever opened the project before is refused
+from then on.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def relocate(
     to: str | None,
     look: Callable[[Collection[Key]], Mapping[Key, str]] | None = None,
 ) -> set[Key]:
-    """Have a project go by another lake, if nobody has written to the present one since; see `Catalog.relocate`."""
+    """Have a project go by another lake, if the present one is as seen; see `Catalog.relocate`."""
     with database.write() as connection:
         versions.stand_in_line(connection)
         leasing.check(connection, held)

@@ -103,7 +103,7 @@ class HttpApi:
         return quote(mark.join(text.split(".")), safe="")
 
     def resource(self, namespace: str, kind: str, *name: str) -> str:
-        """Return the path of what a namespace has: its `tables`, `views`, `register`, or one of them by name."""
+        """Return the path of `tables`, `views` or `register` of a namespace, or of one by name."""
         return self.path("namespaces", self.namespace(namespace), kind, *(quote(n, safe="") for n in name))
 
     # ---- questions

@@ -1,4 +1,7 @@
-"""Makes tables known to an Iceberg REST catalog by their metadata files, and takes that back; no file is touched."""
+"""Registers tables in an Iceberg REST catalog by their metadata files, and withdraws them.
+
+No file is touched.
+"""
 
 from __future__ import annotations
 

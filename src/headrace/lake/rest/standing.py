@@ -42,7 +42,7 @@ def standing_of_table(ours: Json, theirs: Json, location: str) -> Standing:
 
 
 def standing_of_view(ours: Json, theirs: Json) -> Standing:
-    """Return how a server's view stands to one of ours: a view that is created there has another UUID."""
+    """Return how a server's view stands to one of ours, whose UUID one created there has not."""
     return Standing.SAME if _text(ours) == _text(theirs) else Standing.OTHER
 
 

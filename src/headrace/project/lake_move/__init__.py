@@ -1,5 +1,5 @@
-"""Moves a project from the catalog's own database to an Iceberg REST catalog and back, without writing data.
+"""Moves a project from its own database to an Iceberg REST catalog, and back.
 
-In comes a project that nobody works on. Out goes the same project, whose tables another catalog keeps, or an error
-after which everything is where it was. Door: `move_catalog`.
+No data is written. In comes a project that nobody works on. Out goes the same project, whose tables another catalog
+keeps, or an error after which everything is where it was. Door: `move_catalog`.
 """

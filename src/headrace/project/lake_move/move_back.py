@@ -1,7 +1,8 @@
-"""Moves a project from a REST catalog back to the catalog's own database: takes over what the server shows.
+"""Moves a project from a REST catalog back to its own database.
 
-In the server nothing is changed. Which of its tables are the project's is known from what Headrace publishes, from what
-stream tables read, and from where files are: all else there is somebody else's, and is left.
+What the server shows is taken over; in the server nothing is changed. Which of its tables are the project's is known
+from what Headrace publishes, from what stream tables read, and from where files are: all else there is somebody else's,
+and is left.
 """
 
 from __future__ import annotations

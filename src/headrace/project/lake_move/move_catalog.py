@@ -35,7 +35,9 @@ def move_catalog(
     dry_run: bool = False,
     events: Events | None = None,
 ) -> CatalogMove:
-    """Move a project's tables to the REST catalog that its settings name, without writing data; or back.
+    """Move a project's tables to the REST catalog that its settings name, or back.
+
+    No data is written.
 
     Args:
         path_or_settings: The project folder (or its headrace.toml), with a section [lake], or settings made by hand.

@@ -1,7 +1,8 @@
-"""Moves a project from the catalog's own database to a REST catalog: registers its tables, then goes by that one.
+"""Moves a project from its own database to a REST catalog.
 
-Until the one transaction at the end nothing in the project changes. What was registered before a failure is withdrawn;
-what a killed process left is found by the next, because it is the same table by UUID and contents.
+Its tables are registered there, and then it goes by that catalog. Until the one transaction at the end nothing in the
+project changes. What was registered before a failure is withdrawn; what a killed process left is found by the next,
+because it is the same table by UUID and contents.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ def refuse_deployments(catalog: Catalog) -> None:
 
 
 def refuse_unpublished(catalog: Catalog, leases: Callable[[], Sequence[Lease]]) -> None:
-    """Put back what refreshes left that nobody runs any more; refuse what others are at, or have changed.
+    """Put back what dead refreshes left; refuse what others are at, or have changed.
 
     Raises:
         UserError: `LAKE_MOVE_REFUSED`.

@@ -111,8 +111,8 @@ test-terminal: setup ## The first ten minutes as typed into a terminal by tmux, 
 test-dbt: setup ## `dbt build` and all that goes wrong, by the adapter of integrations/dbt in an environment of its own
 	@scripts/setup-beside dbt && $(WITH_JAVA) .venv-dbt/bin/python -m pytest -c integrations/dbt/pyproject.toml integrations/dbt/tests
 
-test-rest: setup ## A lake in an Iceberg REST catalog: Iceberg's own test server, killed at every step
-	@$(WITH_JAVA) $(PYTEST) tests/rest
+test-rest: setup ## A lake in an Iceberg REST catalog: Iceberg's own test server, killed at every step, and Nessie
+	@scripts/setup-beside cluster && scripts/setup-beside rest && $(WITH_JAVA) $(PYTEST) tests/rest
 
 test-cluster: setup ## A Spark cluster and a simulated S3 on loopback: refreshes, executors, workers and drivers killed
 	@scripts/setup-beside cluster && $(WITH_JAVA) $(PYTEST) tests/cluster
@@ -144,9 +144,10 @@ lock: ## Renew the lock files (needs uv; for maintainers)
 	$(LOCK) --upgrade requirements/tpcds.in -o requirements/tpcds.lock
 	$(LOCK) --upgrade requirements/connect.in -c .cache/dbt-constraints.txt -o requirements/connect.lock
 	$(LOCK) --upgrade requirements/cluster.in -o requirements/cluster.lock
+	$(LOCK) --upgrade requirements/rest.in -o requirements/rest.lock
 	uv pip compile pyproject.toml --extra all --resolution lowest-direct --python-version 3.11 --no-emit-index-url \
 		--no-annotate --no-header --quiet -o requirements/lowest.txt # what lower bounds are tested with, now and then
 
 clean: ## Remove what make created, the environment included
-	rm -rf .venv .venv-cluster .venv-connect .venv-docs .venv-dbt .venv-tpcds demo-project demo-postgres demo-deploy build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis bench/results
+	rm -rf .venv .venv-cluster .venv-connect .venv-docs .venv-dbt .venv-rest .venv-tpcds demo-project demo-postgres demo-deploy build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis bench/results
 	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -39,17 +39,18 @@ class MovingProject(StoredProject):
     Args:
         folder: Where it is made.
         uri: The server.
+        how: Where its tables are, as for a `StoredProject`.
 
     Attributes:
         server: What readers of the REST catalog see.
     """
 
-    def __init__(self, folder: Path, uri: str) -> None:
-        super().__init__(folder)
+    def __init__(self, folder: Path, uri: str, **how: Any) -> None:
+        super().__init__(folder, **how)
         self.source()
         self.stream_table("revenue")
         self.uri = uri
-        self.server: RestCatalog = load_catalog("reader", type="rest", uri=uri)  # type: ignore[assignment]
+        self.server: RestCatalog = load_catalog("reader", type="rest", uri=uri, **(how.get("storage") or {}))  # type: ignore[assignment]
 
     def name_server(self, *, named: bool = True) -> None:
         """Write the section `[lake]`, or take it out."""

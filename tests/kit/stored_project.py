@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pyarrow as pa
@@ -24,18 +25,33 @@ COLUMNS = (Column("k", "bigint", True),)
 class StoredProject:
     """A project in a folder, and another engine beside it.
 
+    Args:
+        folder: Where it is made.
+        warehouse: Where its tables are; in the folder when None.
+        storage: Properties by which they are reached where that is elsewhere.
+        settings: What headrace.toml says besides.
+
     Attributes:
         hr: The project, open.
         lake: What another engine sees.
         staging: Where only Headrace writes.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.root = init_project(folder).root
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        warehouse: str | None = None,
+        storage: Mapping[str, str] | None = None,
+        settings: str = "",
+    ) -> None:
+        self.root = init_project(folder, warehouse=warehouse).root
+        with (self.root / config.FILE_NAME).open("a") as file:
+            file.write(settings)
         self.hr = Headrace(config.load(self.root))
-        uri, warehouse = f"sqlite:///{self.root / 'headrace.db'}", str(self.root / "warehouse")
-        self.lake = SqlCatalog("lake", uri=uri, warehouse=warehouse)
-        self.staging = SqlCatalog("staging", uri=uri, warehouse=warehouse)
+        given = {"uri": f"sqlite:///{self.root / 'headrace.db'}", **(storage or {})}
+        given["warehouse"] = warehouse or str(self.root / "warehouse")
+        self.lake, self.staging = SqlCatalog("lake", **given), SqlCatalog("staging", **given)
 
     def close(self) -> None:
         self.hr.close()

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 from kit.moving_project import MovingProject, disturbed_by
+from kit.nessie_server import Nessie
+from kit.object_store import SECRET
 from kit.rest_server import RestServer
 from kit.surviving_spark import with_kit
 
@@ -28,6 +30,18 @@ THERE = ["_headrace.shop_revenue_companion", "_headrace.shop_revenue_log", "shop
 @pytest.fixture
 def project(server: RestServer, tmp_path: Path) -> Iterator[MovingProject]:
     made = MovingProject(tmp_path / "shop", server.uri)
+    made.hr.close()
+    made.name_server()
+    yield made
+    made.close()
+    made.clear()
+
+
+@pytest.fixture
+def in_nessie(nessie: Nessie, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[MovingProject]:
+    monkeypatch.setenv("TEST_S3_SECRET", SECRET)
+    where = {"warehouse": f"{nessie.warehouse}/{tmp_path.name}", "storage": nessie.storage}
+    made = MovingProject(tmp_path / "shop", nessie.uri, **where, settings="\n" + nessie.store.settings())
     made.hr.close()
     made.name_server()
     yield made
@@ -97,6 +111,25 @@ def test_a_project_moves_and_goes_on_there(project: MovingProject) -> None:
     whole(project, revenue=6)
     again = project.move()
     assert (again.moved, again.tables) == (False, ())
+
+
+def test_a_project_moves_to_a_product_and_back(in_nessie: MovingProject) -> None:
+    """Nessie writes metadata files of its own, so that none is the one that was registered."""
+    project = in_nessie
+    assert project.move().moved
+    whole(project)
+    with headrace.open(project.root) as hr:
+        publish_one(hr, project)
+    whole(project, revenue=6)
+    assert project.move(back=True).moved
+    project.name_server(named=False)
+    with headrace.open(project.root) as hr:
+        assert [row.damage for row in hr.status()] == [None]
+        publish_one(hr, project)
+    assert (project.rows("shop.orders"), project.rows("shop.revenue")) == (3, 9)
+    project.name_server()
+    assert {row.name: row.action for row in project.move().tables}["shop.revenue"] == "registered anew"
+    whole(project, revenue=9)
 
 
 @pytest.mark.parametrize("step", ["one registered", "all registered", "moved"])

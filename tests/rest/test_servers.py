@@ -1,4 +1,4 @@
-"""What every REST catalog must do."""
+"""What every REST catalog must do: Iceberg's own test server, and Nessie as it is published."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from kit.rest_server import RestServer
+from kit.nessie_server import Nessie
 from kit.rest_shop import Shop
 from kit.staged_tables import defined, publication
 
@@ -17,9 +17,14 @@ from headrace.errors import HeadraceError
 from headrace.names import LAKE
 
 
-@pytest.fixture
-def shop(server: RestServer, tmp_path: Path) -> Iterator[Shop]:
-    made = Shop(server.uri, tmp_path)
+@pytest.fixture(params=["iceberg", "nessie"])
+def shop(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shop]:
+    """A shop in Iceberg's own test server, and one in a product."""
+    if request.param == "iceberg":
+        made = Shop(request.getfixturevalue("server").uri, tmp_path)
+    else:
+        nessie: Nessie = request.getfixturevalue("nessie")
+        made = Shop(nessie.uri, tmp_path, warehouse=f"{nessie.warehouse}/{tmp_path.name}", storage=nessie.storage)
     yield made
     made.close()
 

@@ -13,10 +13,8 @@ VERBS = sorted(app.commands)
 
 def test_every_verb_is_there_and_in_the_help(run: Run) -> None:
     wanted = "alter completion create demo deploy diamonds doctor drain drop events explain functions fuse gate graph "
-    wanted += (
-        "history init key lineage maintain pause refresh repair resume run serve show-create sink source sql status "
-    )
-    wanted += "validate verify watermark web"
+    wanted += "history init key lineage maintain move-catalog pause refresh repair resume run serve show-create sink "
+    wanted += "source sql status validate verify watermark web"
     assert wanted.split() == VERBS
     assert sorted(verb.name or "" for _, verbs in SECTIONS for verb in verbs) == VERBS
     text = run("--help").output

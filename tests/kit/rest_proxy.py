@@ -27,6 +27,7 @@ class RestProxy:
         changes: Requests that changed something, as they came.
         before: Called before such a request is sent on; what is not None is answered in place of the server's answer:
             a status, or 0 to cut the connection.
+        lost: Whether the answer to such a request is lost.
     """
 
     def __init__(self, server: str, hidden: tuple[str, ...] = ()) -> None:
@@ -34,6 +35,7 @@ class RestProxy:
         self._hidden = hidden
         self.changes: list[Request] = []
         self.before: Callable[[Request], int | None] = lambda _: None
+        self.lost: Callable[[Request], bool] = lambda _: False
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -69,6 +71,9 @@ class RestProxy:
                 return
             self.changes.append((asked.command, path))
         status, data = self._ask(asked, body)
+        if asked.command in ("POST", "DELETE") and self.lost((asked.command, path)):
+            asked.connection.shutdown(socket.SHUT_RDWR)
+            return
         if path.endswith("/v1/config"):
             config = json.loads(data)
             listed = config.get("endpoints") or []

@@ -8,7 +8,7 @@ from pathlib import Path
 from pyiceberg.catalog import load_catalog
 from pyiceberg.catalog.rest import RestCatalog
 
-from headrace.catalog import Catalog, Publication
+from headrace.catalog import Catalog, Publication, Rename
 from headrace.lake.file_access import reach_by
 from headrace.lake.rest.open_lake import open_lake
 from headrace.lakes.lake_server import LakeServer
@@ -74,3 +74,10 @@ class Shop:
         for table in ("a", "b", "c"):
             if self.reader.table_exists(("shop", table)):
                 self.reader.drop_table(("shop", table))
+
+
+def promotion(shop: Shop) -> Publication:
+    """Return a publication in which table a receives the rows of b, and b is called c from then on."""
+    renames = (Rename(shop.name("b"), shop.name("c")),)
+    written = {shop.name("a"): (2,)}
+    return publication(shop.catalog, shop.staged, written, renames=renames, relation_renames=renames)

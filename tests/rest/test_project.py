@@ -51,9 +51,9 @@ def hr(server: RestServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         yield opened
 
 
-def read(server: RestServer, table: str) -> list[tuple[Any, ...]]:
+def read(server: RestServer, table: str, namespace: str = "market") -> list[tuple[Any, ...]]:
     """Rows of a table as somebody reads it who knows the REST catalog only."""
-    found = load_catalog("reader", type="rest", uri=server.uri).load_table(f"market.{table}").scan().to_arrow()
+    found = load_catalog("reader", type="rest", uri=server.uri).load_table(f"{namespace}.{table}").scan().to_arrow()
     return sorted(tuple(row.values()) for row in found.to_pylist())
 
 
@@ -138,10 +138,29 @@ def test_maintenance_expires_snapshots_and_readers_go_on(hr: Headrace, server: R
     consistent(hr, server)
 
 
-def test_what_is_not_done_there_is_refused(hr: Headrace) -> None:
-    with pytest.raises(HeadraceError) as caught:
-        hr.create_green("market.revenue")
-    assert caught.value.code == "LAKE_UNSUPPORTED"
+def test_a_deployment_is_promoted_and_taken_back(hr: Headrace, server: RestServer) -> None:
+    was = read(server, "revenue")
+    doubled = "SELECT region, CAST(sum(amount) * 2 AS DECIMAL(22,2)) AS total FROM market.orders GROUP BY region"
+    hr.create_green("market.revenue", doubled)
+    hr.create_green("market.rich")
+    green = read(server, "revenue", "market__green")
+    assert [total for _, total in green] == [2 * total for _, total in was]
+    assert read(server, "revenue") == was
+    hr.promote_all_green()
+    assert read(server, "revenue") == green
+    assert read(server, "revenue", "market__green_previous") == was
+    hr.spark.sql("INSERT INTO lake.market.orders VALUES (20, 'EU', 7)")
+    hr.refresh()
+    consistent(hr, server)
+    hr.rollback_green(deployment="green")
+    assert {region: total for region, total in read(server, "revenue")}["EU"] == dict(was)["EU"] + 7
+    hr.refresh()
+    consistent(hr, server)
+    hr.cancel_green(deployment="green")
+    assert not load_catalog("reader", type="rest", uri=server.uri).table_exists("market__green.revenue")
+    hr.refresh()
+    consistent(hr, server)
+    assert all(row.damage is None for row in hr.status())
 
 
 def test_a_server_that_is_away_stops_a_refresh_and_changes_nothing(hr: Headrace, server: RestServer) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from kit.nessie_server import Nessie
-from kit.rest_shop import Shop
+from kit.rest_shop import Shop, promotion
 from kit.staged_tables import defined, publication
 
 from headrace.catalog import Publication, resource_of
@@ -101,3 +101,17 @@ def test_a_publication_that_cannot_be_confirmed_any_more_is_somebody_elses(shop:
     shop.catalog.reset_staging()
     shop.publish(a=(5,))
     assert shop.rows("a") == [5]
+
+
+def test_a_table_changes_its_name_with_the_rest_of_a_publication(shop: Shop) -> None:
+    """As in a promotion: the public table a receives the rows of b, and b is called c from then on."""
+    defined(shop.catalog, shop.name("a"), shop.name("b"))
+    shop.publish(a=(1,), b=(2,))
+    folder = shop.reader.load_table(("shop", "b")).location()
+    shop.catalog.publish(promotion(shop))
+    assert (shop.rows("a"), shop.rows("b"), shop.rows("c")) == ([2], None, [2])
+    assert shop.reader.load_table(("shop", "c")).location() == folder
+    shop.agree()
+    shop.publish(a=(3,), c=(4,))
+    assert (shop.rows("a"), shop.rows("b"), shop.rows("c")) == ([3], None, [4])
+    shop.agree()

@@ -142,6 +142,12 @@ def test_a_writer_who_comes_in_the_middle_is_found(shop: Shop, proxy: RestProxy)
     shop.agree()
 
 
+def test_deployments_are_refused(shop: Shop) -> None:
+    with pytest.raises(HeadraceError) as caught:
+        shop.catalog.refuse_one_by_one("Deployments are")
+    assert caught.value.code == "LAKE_UNSUPPORTED"
+
+
 def test_the_doctor_says_so(shop: Shop, proxy: RestProxy, tmp_path: Path) -> None:
     check = check_lake(replace(default_settings(tmp_path), lake=LakeSettings(proxy.uri)))
     assert (check.outcome, "one table at a time" in check.finding) == (Outcome.WARN, True)

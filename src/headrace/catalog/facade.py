@@ -52,6 +52,7 @@ from headrace.clock import Clock, SystemClock
 from headrace.errors import HeadraceError
 from headrace.events import Events
 from headrace.lakes.lake_server import Key, LakeServer
+from headrace.lakes.lake_server import refuse_one_by_one as _refuse_one_by_one
 from headrace.names import LAKE, TableName
 
 
@@ -66,7 +67,7 @@ class Catalog(Answers, SchedulerCatalog, SafeguardCatalog, KeyCatalog, Deploymen
     def __init__(self, database: Database, clock: Clock, lake: LakeServer | None = None) -> None:
         super().__init__(database, LeaseTime(clock))
         self._clock = clock
-        self._home = LakeHome(database)
+        self._home, self._server = LakeHome(database), lake
         self._remote = (
             None if lake is None else RemoteLake(database, lake, clock.now, self._lease_time.now, self._home.check)
         )
@@ -229,6 +230,17 @@ class Catalog(Answers, SchedulerCatalog, SafeguardCatalog, KeyCatalog, Deploymen
         else:
             self.look(names)
         return super().foreign_writes(names)
+
+    def refuse_one_by_one(self, what: str) -> None:
+        """Refuse what changes several tables at once, where the lake is in a server that does not.
+
+        Args:
+            what: What is refused, as the beginning of a sentence.
+
+        Raises:
+            UserError: `LAKE_UNSUPPORTED`.
+        """
+        _refuse_one_by_one(self._server, what)
 
     def namespaces(self) -> set[str]:
         """Return the namespaces of `lake`, as their texts."""

@@ -46,6 +46,10 @@ class LakeEntry:
 class LakeServer(Protocol):
     """A catalog server with the tables that everybody reads."""
 
+    def at_once(self) -> bool:
+        """Return whether several tables are changed in one request."""
+        ...
+
     def entries(self, keys: Collection[Key]) -> dict[Key, LakeEntry]:
         """Return tables and views as they are now; absent ones are left out."""
         ...
@@ -92,19 +96,20 @@ class LakeServer(Protocol):
         ...
 
 
-def refuse_in_servers(lake: object | None, what: str) -> None:
-    """Refuse what only a lake in Headrace's own database can do.
+def refuse_one_by_one(server: LakeServer | None, what: str) -> None:
+    """Refuse what changes several tables at once in a server that does not.
 
     Args:
-        lake: The settings of a lake in a server; None where there is none.
+        server: Keeps the lake; None where it is in Headrace's own database.
         what: What is refused, as the beginning of a sentence.
 
     Raises:
         UserError: `LAKE_UNSUPPORTED`.
     """
-    if lake is not None:
+    if server is not None and not server.at_once():
         raise UserError(
             "LAKE_UNSUPPORTED",
-            f"{what} not done in a lake that a REST catalog keeps.",
-            hint="Take the embedded lake, a project without a section [lake], where everything works.",
+            f"{what} not done in a REST catalog that changes one table at a time.",
+            detail="It does not list POST /v1/{prefix}/transactions/commit among its endpoints.",
+            hint="Use a server that has it, or the embedded lake (a project without a section [lake]).",
         )

@@ -10,7 +10,6 @@ from headrace.api.project_handle import ProjectHandle
 from headrace.api.refresh_mode import parse_mode
 from headrace.clock import SystemClock
 from headrace.errors import UserError
-from headrace.lakes.lake_server import refuse_in_servers
 from headrace.results.refresh_results import RefreshResult
 from headrace.schedule import parse_schedule
 from headrace.schedule.options import parse_options
@@ -69,7 +68,7 @@ class DeployVerbs(ProjectHandle):
         from headrace.deploy.create_green import GreenSpec, create_green
         from headrace.deploy.load_journal import noting_loads
 
-        refuse_in_servers(self.settings.lake, "Deployments are")
+        self._catalog.refuse_one_by_one("Deployments are")
         if options is not None:
             parse_options(options)
         if auto_promote is not None:
@@ -151,7 +150,7 @@ class DeployVerbs(ProjectHandle):
         Raises:
             UserError: `STREAM_TABLE_NOT_FOUND`, `GREEN_OF_GREEN`, `IN_DEPLOYMENT`, `GREEN_IN_CYCLE`, `INVALID_NAME`.
         """
-        refuse_in_servers(self.settings.lake, "Deployments are")
+        self._catalog.refuse_one_by_one("Deployments are")
         from headrace.deploy.create_green import drop_with
 
         drop_with(self._name(name), deployment, catalog=self._catalog, clock=SystemClock())

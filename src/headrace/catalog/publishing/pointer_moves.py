@@ -101,8 +101,9 @@ def plan_pointers(
         return None
     before = _State(pointers.lock(connection, (LAKE, STAGING), keys), ours)
     after = _State(dict(before.rows), dict(before.ours))
-    for key, location in (staged or {}).items():
-        after.rows[STAGING, key] = PointerRow(location, None, "TABLE")
+    former = {key_of(rename.new): key_of(rename.old) for rename in publication.renames}
+    for key, location in (staged or {}).items():  # was staged under the names of before
+        after.rows[STAGING, former.get(key, key)] = PointerRow(location, None, "TABLE")
     for name in publication.deletes:
         _delete(after, key_of(name))
     _rename(after, publication.renames)

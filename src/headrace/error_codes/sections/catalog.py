@@ -91,7 +91,7 @@ LAKES_MISUSED = (
     ErrorCode(
         "LAKE_UNSUPPORTED",
         message="That is not done in a lake that a REST catalog keeps.",
-        cause="The server lacks an endpoint, or Headrace does not do it there yet, such as deployments.",
+        cause="The server lacks an endpoint: several tables in one commit, registering tables, or views.",
         remedy="See docs/rest-catalog.md for what works.",
         retry="no",
     ),

@@ -40,9 +40,13 @@ class RestLake:
 
     def described(self) -> tuple[str, bool]:
         """Return what the server is in a sentence, and whether it changes several tables at once."""
-        spaces, whole = len(self.namespaces()), self._api.can("POST", _TRANSACTIONS)
+        spaces, whole = len(self.namespaces()), self.at_once()
         how = "changes several tables in one request" if whole else "changes one table at a time"
         return f"REST catalog {self._api.settings.identity}, {spaces} namespaces; {how}", whole
+
+    def at_once(self) -> bool:
+        """Return whether several tables are changed in one request."""
+        return self._api.can("POST", _TRANSACTIONS)
 
     def entries(self, keys: Collection[Key]) -> dict[Key, LakeEntry]:
         """Return tables and views as they are now; absent ones are left out."""
@@ -202,7 +206,7 @@ class RestLake:
     def _commit(self, publication: str, moves: _Moves) -> None:
         """Move all tables that go on, in one request where the server has it."""
         changes = [_described(publication, *each) for each in moves.changed]
-        if len(changes) > 1 and self._api.can("POST", _TRANSACTIONS):
+        if len(changes) > 1 and self.at_once():
             self._api.commit(self._api.path("transactions", "commit"), {"table-changes": changes})
             return
         if sum(move.key[0] != SYSTEM_NAMESPACE for move, _, _ in moves.changed) > 1:

@@ -1,6 +1,6 @@
 """Measures what BENCHMARKS.md reports: `python -m bench [suite …]` (see `--help`).
 
-All suites but `growth`, `matrix` and `citus` run when none is named.
+All suites but `growth`, `matrix`, `many-tables` and `citus` run when none is named.
 
 Every figure is a ratio or a time taken side by side in one run on one machine; each case prints as it is measured, and
 everything is written to bench/results/ as JSON.
@@ -27,6 +27,7 @@ from bench import (
     groups_on_spark,
     growth,
     idle,
+    many_tables,
     matrix,
     medallion,
     pipelines,
@@ -51,6 +52,7 @@ SUITES: dict[str, Callable[[argparse.Namespace], list[Figure]]] = {
     "fixed": fixed.run,
     "idle": idle.run,
     "commands": commands.run,
+    "many-tables": many_tables.run,
     "compile": compilation.run,
     "dispatch": dispatch.run,
     "groups": groups.run,
@@ -70,7 +72,7 @@ SUITES: dict[str, Callable[[argparse.Namespace], list[Figure]]] = {
 
 
 RESULTS = Path(__file__).with_name("results")
-WHEN_NAMED = frozenset({"growth", "matrix", "citus"})
+WHEN_NAMED = frozenset({"growth", "matrix", "many-tables", "citus"})
 """Suites that take too long, or need what no registry has, and do not run when none is named."""
 
 
@@ -78,7 +80,7 @@ def main() -> int:
     """Run the chosen suites."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument(
-        "suites", nargs="*", choices=[[], *SUITES], help="which; by default all but growth, matrix, citus"
+        "suites", nargs="*", choices=[[], *SUITES], help="which; by default all but growth, matrix, many-tables, citus"
     )
     parser.add_argument("--scale", type=float, default=1.0, help="TPC-H scale factor (1)")
     parser.add_argument("--rounds", type=int, default=5, help="repetitions of each case; the median is reported (5)")
@@ -95,6 +97,8 @@ def main() -> int:
     parser.add_argument(
         "--scales", type=float, nargs="+", default=[1, 3, 10], help="TPC-H scale factors of growth (1 3 10)"
     )
+    parser.add_argument("--tables", type=int, default=10_000, help="stream tables of many-tables (10000)")
+    parser.add_argument("--schedulers", type=int, default=10, help="schedulers of many-tables (10)")
     parser.add_argument("--lines", type=int, default=6000, help="line items that change in growth (6000)")
     parser.add_argument(
         "--mode",

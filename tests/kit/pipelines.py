@@ -267,19 +267,19 @@ class PublishedGroup:
         self.leases = self.stack.enter_context(holding_leases(self.catalog, resources))
         self.catalog.reset_staging(self.members, held=self.leases())
         self.tables = tables = {t.name: t for t in self.catalog.stream_tables()}
-        self.newest = {n: v.version for n, v in self.catalog.newest_versions().items()}
+        self.newest = {n: v.version for n, v in self.catalog.newest_versions(self.members).items()}
         self.read = read = {s for n in self.members for s in tables[n].sources if s not in self.members}
         read = read - {n for unit in self.awaited for n in unit}
         # all at once: what lies outside of a group may move on while its members are refreshed
         found = self.heads.of(sorted(read), frozenset(tables))
-        self.frontiers = self.catalog.frontiers()
+        self.frontiers = self.catalog.frontiers(self.members)
         if len(self.members) == 1 and wants_alignment(tables[self.members[0]], Defaults()):
             with self.catalog.reading() as reader:
                 at = {s: h.version.version for s, h in found.items()}
                 agreed = alignment(reader, self.members[0], tables, self.frontiers, at)
                 found = aligned_heads(found, agreed, reader)
         self.seen = {s: (h.version.version, h.version.snapshot_id) for s, h in found.items()}
-        self.graph = Dag({n: t.sources for n, t in tables.items()})
+        self.graph = Dag({n: tables[n].sources for n in self.members})
 
     def see_published(self, part: Sequence[TableName]) -> None:
         read = {s for name in part for s in self.tables[name].sources}

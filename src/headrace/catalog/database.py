@@ -17,6 +17,7 @@ import sqlalchemy as sa
 from sqlalchemy import event, exc
 from sqlalchemy.engine import URL, Connection, Engine
 
+from headrace.catalog import definition_changes
 from headrace.catalog.faults import damaged, fault
 from headrace.errors import UserError
 from headrace.extras import require
@@ -69,6 +70,7 @@ class Database:
         self.url = url
         self.shown = url.render_as_string(hide_password=True)
         self.engine = _sqlite_engine(url, busy_timeout) if self.is_sqlite else _postgres_engine(url, busy_timeout)
+        definition_changes.watch(self.engine)
         read_level: dict[str, Any] = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
         self._reading = self.engine.execution_options(**read_level)
         self._writing = self.engine.execution_options(**{_WRITES: True})

@@ -34,6 +34,7 @@ REVISIONS = (
     "0016",
     "0017",
     "0018",
+    "0019",
 )
 """Every revision this code knows, oldest first. The last one is what it works with."""
 
@@ -115,7 +116,17 @@ stream_table = sa.Table(
     sa.Column("updated_at", UtcTime, nullable=False),
     sa.Column("options_json", JSON),
     sa.Column("companion_behind", sa.Boolean, nullable=False, server_default=sa.false()),
+    sa.Column("text_state", sa.String(32), nullable=False, server_default=""),
 )
+"""`text_state` is drawn at random whenever query, details or options are written, so that who has read them knows."""
+
+definitions = sa.Table(
+    "hr_definitions",
+    metadata,
+    sa.Column("id", BIG_ID, primary_key=True, autoincrement=False),
+    sa.Column("state", sa.String(32), nullable=False),
+)
+"""One row, with a random name for the state that all stream tables are in; it changes with any of them."""
 
 dependency = sa.Table(
     "hr_dependency",

@@ -32,7 +32,7 @@ class TableState:
         table: The stream table.
         streams: All stream tables by name.
         frontier: Its frontier.
-        frontiers: Those of all stream tables.
+        frontiers: Those of it, of its readers, and of what else reads one of its sources.
         at_frontier: The version record of every source at the frontier.
         newest: Its own newest version.
         history: Its recent refreshes that ended well, newest first; failures, however many, tell nothing of its size.
@@ -59,7 +59,8 @@ def known(catalog: Catalog, name: TableName) -> TableState:
     with catalog.reading() as reader:
         streams = {t.name: t for t in reader.stream_tables()}
         table = streams.get(name) or reader.stream_table(name)
-        frontiers = reader.frontiers()
+        near = {name, *table.sources}
+        frontiers = reader.frontiers([n for n, t in streams.items() if n == name or not near.isdisjoint(t.sources)])
         frontier = frontiers.get(name, Frontier())
         logs = {t.name: t.log for t in streams.values() if t.log is not None}
         logs |= {m.name: m.log for source in reader.sources() for m in source.mirrors}

@@ -10,8 +10,12 @@ import pytest
 from catalog_kit.clock import ManualClock
 from catalog_kit.databases import BACKENDS, empty
 from catalog_kit.iceberg import Iceberg
+from sqlalchemy.engine import Connection
 
-from headrace.catalog import Catalog
+from headrace.catalog import Catalog, StreamTable
+from headrace.catalog.definitions.known_definitions import KnownDefinitions
+from headrace.catalog.definitions.stream_tables import read_streams
+from headrace.names import TableName
 
 
 @pytest.fixture(scope="session")
@@ -60,3 +64,22 @@ def catalog(url: str, clock: ManualClock) -> Iterator[Catalog]:
 @pytest.fixture
 def iceberg(url: str) -> Iceberg:
     return Iceberg(url)
+
+
+@pytest.fixture(autouse=True)
+def kept_definitions_are_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compare stream tables that the catalog has kept with those that it would read, whenever it is asked."""
+    every, one = KnownDefinitions.all, KnownDefinitions.one
+
+    def judged(self: KnownDefinitions, connection: Connection) -> tuple[StreamTable, ...]:
+        found = every(self, connection)
+        assert found == read_streams(connection)
+        return found
+
+    def one_judged(self: KnownDefinitions, connection: Connection, name: TableName) -> StreamTable | None:
+        found = one(self, connection, name)
+        assert (() if found is None else (found,)) == read_streams(connection, name)
+        return found
+
+    monkeypatch.setattr(KnownDefinitions, "all", judged)
+    monkeypatch.setattr(KnownDefinitions, "one", one_judged)

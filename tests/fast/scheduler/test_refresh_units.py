@@ -66,9 +66,14 @@ def test_tables_that_do_not_read_each_other_run_side_by_side(worker):
 
 
 def test_groups_and_tables_share_slots_and_pools(lake_, catalog, worker):
-    begun = {}
-    worker.seconds = lambda _: 0.1
-    worker.fails = lambda name: begun.setdefault(name.table, time.monotonic()) and None
+    begun, first, three = {}, iter(range(3)), threading.Barrier(3, timeout=30)
+
+    def note(name):
+        begun[name.table] = time.monotonic()
+        if next(first, None) is not None:
+            three.wait()  # fewer at once would wait in vain
+
+    worker.seconds, worker.fails = lambda _: 0.1, note
     found = names(refresh(worker, "bcdepwxyz", slots=3).results)
     assert worker.most_at_once == 3
     narrow = sorted(begun[name] for name in "bcz")

@@ -9,6 +9,7 @@ from sqlalchemy import exc
 from sqlalchemy.engine import Connection
 
 from headrace.catalog import schema as t
+from headrace.catalog.definition_changes import note_change
 from headrace.catalog.definitions import deployments
 from headrace.catalog.many_rows import insert_rows, update_rows
 from headrace.catalog.records import Green, Json, Role
@@ -136,6 +137,7 @@ def rename(connection: Connection, names: Sequence[tuple[TableName, TableName]])
         raise changed(names[0][0]) from error
     if found != len(rows):
         raise changed(names[0][0])
+    note_change(connection)
 
 
 def changed(name: TableName) -> EnvironmentFault:

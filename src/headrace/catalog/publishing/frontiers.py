@@ -90,7 +90,9 @@ def _write(connection: Connection, stream_ids: Sequence[int], rows: Sequence[Map
     connection.execute(sa.delete(t.frontier).where(t.frontier.c.stream_id.in_(stream_ids)))
     insert_rows(connection, t.frontier, rows)
     active = {"status": Status.ACTIVE.value, "stopped_code": None, "stopped_reason": None}
-    connection.execute(sa.update(t.stream_table).where(t.stream_table.c.relation_id.in_(stream_ids)).values(active))
+    own, status = t.stream_table.c.relation_id.in_(stream_ids), t.stream_table.c.status
+    changed = sa.or_(status != Status.ACTIVE.value, t.stream_table.c.stopped_code.is_not(None))
+    connection.execute(sa.update(t.stream_table).where(own, changed).values(active))
 
 
 def _note_companions(connection: Connection, stream_ids: Sequence[int], *, behind: bool) -> None:

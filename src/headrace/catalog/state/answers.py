@@ -9,6 +9,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from headrace.catalog.coordination.lease_time import LeaseTime
 from headrace.catalog.database import Database
+from headrace.catalog.definitions.known_definitions import KnownDefinitions
 from headrace.catalog.state.reader import Reader
 
 Given = ParamSpec("Given")
@@ -39,12 +40,13 @@ class Answers:
     def __init__(self, database: Database, lease_time: LeaseTime) -> None:
         self._database = database
         self._lease_time = lease_time
+        self._definitions = KnownDefinitions()
 
     @contextmanager
     def reading(self) -> Iterator[Reader]:
         """Open a reader whose answers all come from one state of the catalog."""
         with self._database.read() as connection:
-            yield Reader(connection, self._lease_time)
+            yield Reader(connection, self._lease_time, self._definitions)
 
     stream_tables = _alone(Reader.stream_tables)
     stream_table = _alone(Reader.stream_table)

@@ -19,7 +19,7 @@ from headrace.catalog.coordination.lease_time import LeaseTime
 from headrace.catalog.coordination.leases import is_live, lease_of
 from headrace.catalog.definitions import deployments, greens
 from headrace.catalog.definitions.deployments import AutoDeployment
-from headrace.catalog.definitions.stream_tables import read_streams
+from headrace.catalog.definitions.known_definitions import KnownDefinitions
 from headrace.catalog.publishing import pointers, staging_namespaces, versions
 from headrace.catalog.records import (
     ForeignWrite,
@@ -34,7 +34,7 @@ from headrace.catalog.records import (
     StreamTable,
     Version,
 )
-from headrace.catalog.relations import not_found, parse_name, relation_of, stored_name
+from headrace.catalog.relations import MANY, not_found, parse_name, relation_of, stored_name
 from headrace.catalog.safeguards import gates, watermarks
 from headrace.catalog.safeguards.gates import Gate
 from headrace.catalog.safeguards.watermarks import WatermarkGroup
@@ -55,6 +55,7 @@ _FRONTIERS = (
     .join(_SOURCE, _SOURCE.c.id == t.frontier.c.source_id)
 )
 _FRONTIER = _FRONTIERS.where(_STREAM.c.name == sa.bindparam("name"))
+_FRONTIERS_OF = _FRONTIERS.where(_STREAM.c.name.in_(sa.bindparam("names", expanding=True)))
 
 
 class Reader:
@@ -63,19 +64,21 @@ class Reader:
     Args:
         connection: A connection inside a read transaction.
         lease_time: Tells by which time leases expire.
+        definitions: The stream tables as they were read last.
     """
 
-    def __init__(self, connection: Connection, lease_time: LeaseTime) -> None:
+    def __init__(self, connection: Connection, lease_time: LeaseTime, definitions: KnownDefinitions) -> None:
         self._connection = connection
         self._lease_time = lease_time
+        self._definitions = definitions
 
     def stream_tables(self) -> tuple[StreamTable, ...]:
         """Return all stream tables, by name."""
-        return read_streams(self._connection)
+        return self._definitions.all(self._connection)
 
     def find_stream_table(self, name: TableName) -> StreamTable | None:
         """Return one stream table, or None."""
-        return next(iter(read_streams(self._connection, name)), None)
+        return self._definitions.one(self._connection, name)
 
     def stream_table(self, name: TableName) -> StreamTable:
         """Return one stream table.
@@ -139,17 +142,7 @@ class Reader:
 
     def dependencies(self) -> dict[TableName, tuple[TableName, ...]]:
         """Return the sources of every stream table, in the order they were given."""
-        query = (
-            sa.select(_STREAM.c.name, _SOURCE.c.name)
-            .select_from(t.dependency)
-            .join(_STREAM, _STREAM.c.id == t.dependency.c.stream_id)
-            .join(_SOURCE, _SOURCE.c.id == t.dependency.c.source_id)
-            .order_by(_STREAM.c.name, t.dependency.c.position)
-        )
-        found: defaultdict[TableName, list[TableName]] = defaultdict(list)
-        for stream, source in self._connection.execute(query):
-            found[parse_name(stream)].append(parse_name(source))
-        return {stream: tuple(sources) for stream, sources in found.items()}
+        return {table.name: table.sources for table in self.stream_tables() if table.sources}
 
     def consumers(self, name: TableName) -> tuple[TableName, ...]:
         """Return the stream tables that read a relation directly, by name."""
@@ -167,19 +160,31 @@ class Reader:
         """Return a stream table's frontier; empty while it was never published."""
         return self._frontiers(_FRONTIER, {"name": stored_name(name)}).get(name, Frontier())
 
-    def frontiers(self) -> dict[TableName, Frontier]:
-        """Return the frontiers of all published stream tables."""
-        return self._frontiers(_FRONTIERS, {})
+    def frontiers(self, names: Collection[TableName] | None = None) -> dict[TableName, Frontier]:
+        """Return the frontiers of published stream tables.
 
-    def _frontiers(self, query: sa.Select[Any], given: Mapping[str, str]) -> dict[TableName, Frontier]:
+        Args:
+            names: Of these, and maybe of others; of all when None.
+        """
+        if names is None or len(names) > MANY:
+            return self._frontiers(_FRONTIERS, {})
+        return self._frontiers(_FRONTIERS_OF, {"names": [stored_name(name) for name in names]})
+
+    def _frontiers(self, query: sa.Select[Any], given: Mapping[str, object]) -> dict[TableName, Frontier]:
         found: defaultdict[TableName, dict[TableName, int]] = defaultdict(dict)
         for stream, source, number in self._connection.execute(query, given):
             found[parse_name(stream)][parse_name(source)] = number
         return {stream: Frontier(moves) for stream, moves in found.items()}
 
-    def newest_versions(self) -> dict[TableName, Version]:
-        """Return the newest version of every relation that has one."""
-        return versions.newest(self._connection)
+    def newest_versions(self, names: Collection[TableName] | None = None) -> dict[TableName, Version]:
+        """Return the newest version of each relation that has one.
+
+        Args:
+            names: Of these, and maybe of others; of all when None.
+        """
+        if names is None:
+            return versions.newest(self._connection)
+        return versions.newest_of(self._connection, tuple(names)) if names else {}
 
     def newest_version(self, name: TableName) -> Version | None:
         """Return the newest version of one relation, or None."""

@@ -98,7 +98,7 @@ class Cut:
             self._hold(new)
         heads = {n: self._seen[n] for n in names if n not in streams}
         if wanted := [n for n in names if n in streams]:
-            newest = self._catalog.newest_versions()
+            newest = self._catalog.newest_versions(wanted)
             locations = self._locations(wanted)
             for name in wanted:
                 if name not in newest:
@@ -167,7 +167,7 @@ class Cut:
             if self._mirrors is None:
                 with self._catalog.reading() as reader:
                     names = [m.name for source in reader.sources() for m in source.mirrors]
-                    newest = reader.newest_versions() if names else {}
+                    newest = reader.newest_versions(names)
                     pointers = reader.pointers(LAKE, names) if names else {}
                     closed = {n: g.version for n, g in reader.gates().items() if n in newest} if names else {}
                     held = reader.versions_at({n: v for n, v in closed.items() if n in names})

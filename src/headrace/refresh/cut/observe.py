@@ -58,9 +58,10 @@ class Observation:
         """
         if len(names) == 1:
             return {}
-        newest = self.catalog.newest_versions()
         read = {s for n in names if n in tables for s in tables[n].sources}
-        outside = [s for s in sorted(read.difference(later)) if s in tables and s not in names and s in newest]
+        outside = [s for s in sorted(read.difference(later)) if s in tables and s not in names]
+        newest = self.catalog.newest_versions(outside)
+        outside = [s for s in outside if s in newest]
         return heads.of(outside, frozenset(outside))
 
     def of(

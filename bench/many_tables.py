@@ -62,7 +62,7 @@ def _sqlite(folder: Path) -> Iterator[Settings]:
 def _postgres(folder: Path) -> Iterator[Settings]:
     with server() as url:
         file = ready_project(folder).root / "headrace.toml"
-        file.write_text(file.read_text() + f'\n[catalog]\nurl = "{url}"\n')
+        file.write_text(file.read_text().replace("catalog_url = ", f'catalog_url = "{url}"\n# '))
         yield load(folder)
 
 

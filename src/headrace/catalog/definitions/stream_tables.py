@@ -36,7 +36,7 @@ _TEXTS = sa.select(
     sa.cast(t.stream_table.c.definition_json, sa.Text),
     t.stream_table.c.options_json,
 )
-_IDS = sa.bindparam("ids", expanding=True)
+_IDS: sa.BindParameter[Any] = sa.bindparam("ids", expanding=True)
 _ONE = _ALL.where(t.relation.c.name == sa.bindparam("name"))
 _SOURCES_OF = _SOURCES.where(t.dependency.c.stream_id.in_(_IDS))
 _TEXTS_OF = _TEXTS.where(t.stream_table.c.relation_id.in_(_IDS))

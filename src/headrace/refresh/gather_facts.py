@@ -59,8 +59,8 @@ def known(catalog: Catalog, name: TableName) -> TableState:
     with catalog.reading() as reader:
         streams = {t.name: t for t in reader.stream_tables()}
         table = streams.get(name) or reader.stream_table(name)
-        near = {name, *table.sources}
-        frontiers = reader.frontiers([n for n, t in streams.items() if n == name or not near.isdisjoint(t.sources)])
+        related = {name, *table.sources}
+        frontiers = reader.frontiers([n for n, t in streams.items() if n == name or not related.isdisjoint(t.sources)])
         frontier = frontiers.get(name, Frontier())
         logs = {t.name: t.log for t in streams.values() if t.log is not None}
         logs |= {m.name: m.log for source in reader.sources() for m in source.mirrors}

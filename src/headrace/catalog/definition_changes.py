@@ -1,4 +1,4 @@
-"""Names the state that all definitions are in, which tells who has read them if they changed.
+"""Names the state that all definitions are in, which tells who has read them of changes.
 
 One row holds a random value; a transaction that changes stream tables, or what they read, draws another one at its end.
 Whoever finds the value that it knows, in the same transaction that it would read them in, need not read them. It is

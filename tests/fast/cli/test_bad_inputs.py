@@ -133,6 +133,8 @@ BAD = [
     (["demo", "postgre"], 2, "Did you mean postgres?"),
     (["diamonds", "shop.revenue"], 2, "unexpected extra argument"),
     (["doctor", "--repair"], 2, "No such option"),
+    (["move-catalog"], 1, "LAKE_MOVE_REFUSED"),
+    (["move-catalog", "there"], 2, "unexpected extra argument"),
     (["drain", "now"], 2, "unexpected extra argument"),
     (["functions", "shop"], 2, "unexpected extra argument"),
     (["resume", "shop.revenu"], 1, "Did you mean shop.revenue?"),

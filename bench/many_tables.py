@@ -63,6 +63,7 @@ def _postgres(folder: Path) -> Iterator[Settings]:
     with server() as url:
         file = ready_project(folder).root / "headrace.toml"
         file.write_text(file.read_text().replace("catalog_url = ", f'catalog_url = "{url}"\n# '))
+        Catalog.open(url).close()
         yield load(folder)
 
 

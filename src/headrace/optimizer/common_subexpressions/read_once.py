@@ -51,18 +51,34 @@ def read_once(
     """
     tried = set(barred)
     while not is_large(program):
-        found = _Program(program, changed, types)
-        places: defaultdict[Key, list[int]] = defaultdict(list)
-        for place, reading in found.readings():
-            for key in {(reading.scan.source, demand.columns) for demand in reading.demands}:
-                if key not in tried and WORTH_ROWS <= sizes.get(key[0], WORTH_ROWS) <= MOST_ROWS:
-                    places[key].append(place)
-        most = max(places, key=lambda key: (len(places[key]), len(key[1])), default=None)
-        if most is None or len(places[most]) < 2:
+        again = _read_one_once(_Program(program, changed, types), sizes, tried)
+        if again is None:
             return program
-        tried.add(most)
-        program = found.read_once(most, places[most][0]) or program
+        program = again
     return program
+
+
+def _read_one_once(found: _Program, sizes: Mapping[TableName, int], tried: set[Key]) -> DeltaProgram | None:
+    """Return the program in which one more source is read once for some keys; None where there is none.
+
+    Args:
+        found: The program.
+        sizes: As for `read_once`.
+        tried: What is not to be read so; what is tried is added.
+    """
+    places: defaultdict[Key, list[int]] = defaultdict(list)
+    for place, reading in found.readings():
+        for key in {(reading.scan.source, demand.columns) for demand in reading.demands}:
+            if WORTH_ROWS <= sizes.get(key[0], WORTH_ROWS) <= MOST_ROWS:
+                places[key].append(place)
+    while True:
+        left = [key for key, own in places.items() if key not in tried and len(own) > 1]
+        most = max(left, key=lambda key: (len(places[key]), len(key[1])), default=None)
+        if most is None:
+            return None
+        tried.add(most)
+        if (again := found.read_once(most, places[most][0])) is not None:
+            return again
 
 
 def is_large(program: DeltaProgram) -> bool:
@@ -85,15 +101,13 @@ class _Program:
     changed: Set[TableName]
     types: Mapping[str, str]
 
-    def readings(self, until: int | None = None) -> list[tuple[int, Reading]]:
+    def readings(self, shared: Domains | None = None) -> list[tuple[int, Reading]]:
         """Yield unconditional scans with their steps' numbers and demands.
 
         Args:
-            until: Where the values that matter come from is told by changes and the first so many steps; None: by all
-                steps before.
+            shared: Tells where the values that matter come from; None: changes and all steps before do.
         """
         found: list[tuple[int, Reading]] = []
-        shared = None if until is None else self._domains(until)
         for place, step in enumerate(self.program.steps):
 
             def use(reading: Reading, place: int = place) -> Relation:
@@ -119,11 +133,11 @@ class _Program:
             key: The source, and by which columns.
             first: The first step that reads it so.
         """
-        wanted = [(r, d) for _, r in self.readings(first) for d in r.demands if (r.scan.source, d.columns) == key]
+        domains = self._domains(first)
+        wanted = [(r, d) for _, r in self.readings(domains) for d in r.demands if (r.scan.source, d.columns) == key]
         if len(wanted) < 2 or not self._exact(key[0], wanted):
             return None
         semijoin = self._step(key, wanted)
-        domains = self._domains(first)
         steps = [self._instead(key, semijoin, step, domains) for step in self.program.steps]
         return replace(self.program, steps=(*steps[:first], semijoin, *steps[first:]))
 

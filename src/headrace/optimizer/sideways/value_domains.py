@@ -59,6 +59,10 @@ class Domains:
     always: Set[str] = frozenset()
     found: dict[tuple[int, Names], Relation | None] = field(default_factory=dict)
     _above: list[Relation] = field(default_factory=list)
+    _computed: dict[Relation, str] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._computed.update((self.steps[name], name) for name in sorted(self.always, reverse=True))
 
     def of(self, node: Relation, columns: Names) -> Relation | None:
         """Return a relation with at least all combinations of columns' values, else None.
@@ -103,7 +107,8 @@ class Domains:
 
     def _step(self, node: Relation) -> Stored | None:
         """Return the step with the rows of a relation, which are fewer than those of its inputs."""
-        return next((Stored(name, node.columns) for name in sorted(self.always) if self.steps[name] == node), None)
+        name = self._computed.get(node)
+        return None if name is None else Stored(name, node.columns)
 
     def _small(self, node: Relation) -> bool:
         """Return whether a relation is only a selection from a change or a kept step."""

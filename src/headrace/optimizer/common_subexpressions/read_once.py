@@ -59,7 +59,7 @@ def read_once(
 
 
 def _read_one_once(found: _Program, sizes: Mapping[TableName, int], tried: set[Key]) -> DeltaProgram | None:
-    """Return the program in which one more source is read once for some keys; None where there is none.
+    """Return the program in which one more source is read once; None where there is none.
 
     Args:
         found: The program.

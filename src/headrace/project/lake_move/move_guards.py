@@ -108,8 +108,7 @@ def not_named() -> UserError:
     """Return the error for a project whose settings name no server."""
     return _refused(
         "headrace.toml names no REST catalog.",
-        'Write [lake] with type = "rest" and uri; the way back needs it, too, until it is done. '
-        "docs/rest-catalog.md has an example.",
+        'Write [lake] with type = "rest" and uri; the way back needs it, too, until it is done.',
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from headrace.errors import UserError
 
@@ -41,6 +41,19 @@ class TableName:
     catalog: str
     namespace: tuple[str, ...]
     table: str
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Compute the hash once: of 10,000 tables a look asks for a million."""
+        object.__setattr__(self, "_hash", hash((self.catalog, self.namespace, self.table)))
+
+    def __hash__(self) -> int:
+        """Return the hash of the three parts."""
+        return self._hash
+
+    def __reduce__(self) -> tuple[type[TableName], tuple[str, tuple[str, ...], str]]:
+        """Leave the hash out of a pickle: it is another one in another process."""
+        return TableName, (self.catalog, self.namespace, self.table)
 
     def __str__(self) -> str:
         """Return the name as users write it: without the catalog when that is `lake`."""

@@ -42,10 +42,11 @@ def show(asked: Invocation, document: Any, render: Callable[[], Iterable[Rendera
 
     Args:
         asked: Says whether JSON is wanted.
-        document: The result as plain JSON values.
+        document: The result as plain JSON values, or (of results that may be large) what makes them, as `render`.
         render: Makes the result for people; called only when that is wanted.
     """
     if asked.json:
+        document = document() if callable(document) else document
         _print(json.dumps(document, indent=2, ensure_ascii=False, default=str) + "\n")
         return
     write(render())

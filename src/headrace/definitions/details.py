@@ -182,7 +182,7 @@ def _details_in(data: Mapping[str, Any]) -> Details:
         output=_columns_in(data["output"]),
         sources=tuple(_source_in(use) for use in data["sources"]),
         views={_name_in(v["name"]): v["text"] for v in data["views"]},
-        refusals=tuple(RefusalInfo(**{**r, "code": FullReason(r["code"])}) for r in data["refusals"]),
+        refusals=_refusals_in(data),
         companion=None if data["companion"] is None else _columns_in(data["companion"]),
         view_locations={_name_in(v["name"]): v["location"] for v in data["views"]},
         layout=data.get("layout", 1),
@@ -206,6 +206,19 @@ def deployment_of(data: Mapping[str, Any]) -> str:
     """
     with _readable():
         return str(data.get("deployment", ""))
+
+
+def refusals_of(data: Mapping[str, Any]) -> tuple[RefusalInfo, ...]:
+    """Return why a stored definition cannot be refreshed DIFFERENTIAL, nothing where it can.
+
+    The rest of it is not looked at.
+    """
+    with _readable():
+        return _refusals_in(data)
+
+
+def _refusals_in(data: Mapping[str, Any]) -> tuple[RefusalInfo, ...]:
+    return tuple(RefusalInfo(**{**r, "code": FullReason(r["code"])}) for r in data["refusals"])
 
 
 def in_generation(details: Details, deployment: str, redirects: Mapping[TableName, TableName]) -> Details:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from headrace.catalog import Catalog, ForeignWrite, HistoryEntry, Outcome, Status, StreamTable, Version
-from headrace.definitions.details import from_json
+from headrace.definitions.details import refusals_of
 from headrace.frontier import Frontier
 from headrace.names import CLOCK, LAKE, TableName
 from headrace.reasons import FullReason
@@ -62,15 +62,15 @@ def _info(
     consumers: list[str],
     changed: list[ForeignWrite],
 ) -> StreamTableInfo:
-    details = from_json(table.details)
+    refusals = refusals_of(table.details)
     failed = last is not None and last.outcome is Outcome.FAILED
     return StreamTableInfo(
         name=str(table.name),
         status=Status.DAMAGED if changed else table.status,
         refresh_mode=table.refresh_mode,
         schedule=table.schedule,
-        incremental=details.incremental,
-        refusals=details.refusals,
+        incremental=not refusals,
+        refusals=refusals,
         behind=tuple(TIME if s == CLOCK else str(s) for s in table.sources if frontier.get(s) != versions.get(s)),
         frontier=frontier.as_dict(),
         version=newest.version if newest else None,

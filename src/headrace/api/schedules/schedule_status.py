@@ -13,6 +13,7 @@ from headrace.catalog import Catalog, Gate, resource_of
 from headrace.config import Settings
 from headrace.deploy.unattended.layout_progress import layout_progress
 from headrace.graph.dag import Dag
+from headrace.names import TableName
 from headrace.observability.attainment import read_stretch
 from headrace.refresh.fuses.fuse import evidence_from
 from headrace.results.refresh_results import StreamTableInfo
@@ -22,7 +23,6 @@ from headrace.scheduler.policy.plan_cycle import Hold, awaiting_layout, holds
 from headrace.scheduler.scheduler_state import SchedulerState, patience, read_scheduler_state, targets
 
 if TYPE_CHECKING:
-    from headrace.names import TableName
     from headrace.refresh.cut.cut import Cut
 
 
@@ -33,11 +33,42 @@ def with_schedules(
     state = read_scheduler_state(catalog, heads, defaults_of(settings), parse_schedule(settings.default_schedule))
     now = dt.datetime.now(dt.UTC)
     wanted, found = targets(state), _with_progress(holds(state, now), state, catalog, now)
-    by_text = {str(name): name for name in state.tables}
-    infos = [_scheduled(info, state, by_text.get(info.name), wanted, found, now) for info in infos]
-    infos = _counted(infos, state, catalog)
-    infos = _punctual(infos, state, catalog, wanted, now)
-    return tuple(_gated(infos, state.grouping.graph, catalog.gates()))
+    epochs, gated = _epochs(state, catalog), _gated(state.grouping.graph, catalog.gates())
+    punctuality = _Punctuality(state, catalog, wanted, now)
+    names = {str(name): name for name in state.tables}
+    done = []
+    for info in infos:
+        name = names.get(info.name)
+        if name is None:  # dropped meanwhile
+            done.append(info)
+            continue
+        unit = state.grouping.units.unit_of[name]
+        table, hold, group = state.tables[name], found.get(unit), state.grouping.group(unit)
+        done.append(
+            dataclasses.replace(
+                info,
+                effective_schedule=table.schedule.text,
+                lag=table.standing.lag(now) if table.standing.loaded else None,
+                target=wanted.get(name),
+                within_target=punctuality.share(name),
+                held_up=None if hold is None else _held_up(name, hold),
+                late_because=punctuality.late_because(name) if hold is None else None,
+                fuse=None if table.scheduling.fuse is None else evidence_from(table.scheduling.fuse).sentence,
+                skipped_rows=table.scheduling.skipped_rows,
+                skipped_since=table.scheduling.skipped_at,
+                trails={str(source): versions for source, versions in table.trails.items()},
+                pool=state.grouping.options[name].pool or None,
+                group=group,
+                policy=None if group is None else state.grouping.policy(unit).value,
+                epoch=epochs.get(name),
+                gated=tuple(gated.get(name, ())),
+            )
+        )
+    return tuple(done)
+
+
+def _held_up(name: TableName, hold: Hold) -> str:
+    return hold.reason if hold.table == name else f"{hold.table} is {hold.reason}"
 
 
 def _with_progress(
@@ -54,76 +85,54 @@ def _with_progress(
     }
 
 
-def _counted(infos: Sequence[StreamTableInfo], state: SchedulerState, catalog: Catalog) -> list[StreamTableInfo]:
-    """Add to members of groups how often these were published."""
-    epochs, members = catalog.epochs(), state.grouping.units.members
-    of = {cut: latest(epochs, names) for unit, names in members.items() if (cut := state.grouping.group(unit))}
-    found = {name: 0 if epoch is None else epoch.epoch for name, epoch in of.items()}
-    return [info if info.group is None else dataclasses.replace(info, epoch=found[info.group]) for info in infos]
+def _epochs(state: SchedulerState, catalog: Catalog) -> dict[TableName, int]:
+    """Return how often groups were published, by member."""
+    epochs, found = catalog.epochs(), dict[TableName, int]()
+    for unit, members in state.grouping.units.members.items():
+        if state.grouping.group(unit) is not None:
+            last = latest(epochs, members)
+            found |= dict.fromkeys(members, 0 if last is None else last.epoch)
+    return found
 
 
-def _punctual(
-    infos: Sequence[StreamTableInfo],
-    state: SchedulerState,
-    catalog: Catalog,
-    wanted: Mapping[TableName, int],
-    now: dt.datetime,
-) -> list[StreamTableInfo]:
-    """Add to tables how well they keep their targets, and what holds up late ones.
+class _Punctuality:
+    """How well tables keep their targets, and what holds up late ones.
 
     What is refreshed on change has no target, and is late when it lacks a change for longer than it pauses.
+
+    Args:
+        state: State of the scheduler.
+        catalog: The catalog.
+        wanted: Targets of tables, in seconds.
+        now: The time.
     """
-    with catalog.reading() as reader:
-        stretch = read_stretch(reader, state.tables, now)
-        held = reader.held_resources()
-    running = {name for name in state.tables if resource_of(name) in held}
-    scheduled = bool(catalog.schedulers())
-    by_text = {str(name): (name, target) for name, target in patience(state).items()}
-    done = []
-    for info in infos:
-        if info.name in by_text:
-            name, target = by_text[info.name]
-            share = stretch.share(name, wanted[name]) if name in wanted else None
-            why = late_because(state, name, target, now, scheduled=scheduled, running=running)
-            info = dataclasses.replace(info, within_target=share, late_because=None if info.held_up else why)
-        done.append(info)
-    return done
+
+    def __init__(
+        self, state: SchedulerState, catalog: Catalog, wanted: Mapping[TableName, int], now: dt.datetime
+    ) -> None:
+        with catalog.reading() as reader:
+            self._stretch = read_stretch(reader, state.tables, now)
+            held = reader.held_resources()
+        self._running = {name for name in state.tables if resource_of(name) in held}
+        self._scheduled = bool(catalog.schedulers())
+        self._patience = patience(state)
+        self._state, self._wanted, self._now = state, wanted, now
+
+    def share(self, name: TableName) -> float | None:
+        """Return the share of the last day for which a table kept its target; None without one."""
+        return self._stretch.share(name, self._wanted[name]) if name in self._wanted else None
+
+    def late_because(self, name: TableName) -> str | None:
+        """Return what holds up a table that is late, though nobody stopped it."""
+        if (target := self._patience.get(name)) is None:
+            return None
+        return late_because(self._state, name, target, self._now, scheduled=self._scheduled, running=self._running)
 
 
-def _gated(
-    infos: Sequence[StreamTableInfo], graph: Dag[TableName], gates: Mapping[TableName, Gate]
-) -> Sequence[StreamTableInfo]:
-    """Return the same with the gates that hold tables back."""
-    below: dict[str, list[str]] = {}
+def _gated(graph: Dag[TableName], gates: Mapping[TableName, Gate]) -> dict[TableName, list[str]]:
+    """Return the gates that hold tables back, by table."""
+    below: dict[TableName, list[str]] = {}
     for source in (n for n in gates if n in graph):
         for name in graph.downstream(source):
-            below.setdefault(str(name), []).append(str(source))
-    return [dataclasses.replace(i, gated=tuple(below[i.name])) if i.name in below else i for i in infos]
-
-
-def _scheduled(
-    info: StreamTableInfo,
-    state: SchedulerState,
-    name: TableName | None,
-    wanted: Mapping[TableName, int],
-    found: Mapping[TableName, Hold],
-    now: dt.datetime,
-) -> StreamTableInfo:
-    if name is None:  # dropped meanwhile
-        return info
-    unit = state.grouping.units.unit_of[name]
-    table, hold, group = state.tables[name], found.get(unit), state.grouping.group(unit)
-    return dataclasses.replace(
-        info,
-        effective_schedule=table.schedule.text,
-        lag=table.standing.lag(now) if table.standing.loaded else None,
-        target=wanted.get(name),
-        held_up=None if hold is None else hold.reason if hold.table == name else f"{hold.table} is {hold.reason}",
-        fuse=None if table.scheduling.fuse is None else evidence_from(table.scheduling.fuse).sentence,
-        skipped_rows=table.scheduling.skipped_rows,
-        skipped_since=table.scheduling.skipped_at,
-        trails={str(source): versions for source, versions in table.trails.items()},
-        pool=state.grouping.options[name].pool or None,
-        group=group,
-        policy=None if group is None else state.grouping.policy(unit).value,
-    )
+            below.setdefault(name, []).append(str(source))
+    return below

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from headrace.cli.render.long_tables import drawn, is_long
 from headrace.units import NOTHING
 
 if TYPE_CHECKING:
@@ -27,10 +28,11 @@ def fitted(table: Table, width: int) -> RenderableType:
         table: The table, as `format.grid` made it.
         width: Columns of the terminal.
     """
-    widths = [max(cell.cell_len for cell in _cells(table, at)) for at in range(len(table.columns))]
+    columns = [_cells(table, at) for at in range(len(table.columns))]
+    widths = [max(cell.cell_len for cell in cells) for cells in columns]
     between = 3 * len(widths)  # as `box.SIMPLE_HEAD` draws it
     if sum(widths) + between <= width:
-        return table
+        return drawn(table, columns, widths) if is_long(table, columns) else table
     if not _has_prose(table) or sum(widths[:-1]) + between + LEAST_PROSE > width:
         return _paragraphs(table, width)
     for column, natural in zip(table.columns[:-1], widths[:-1], strict=True):
@@ -42,7 +44,14 @@ def _cells(table: Table, at: int) -> list[Text]:
     from rich.text import Text
 
     column = table.columns[at]
-    return [Text.from_markup(cell) if isinstance(cell, str) else Text(str(cell)) for cell in column.cells]
+    return [_text(cell) if isinstance(cell, str) else Text(str(cell)) for cell in (column.header, *column.cells)]
+
+
+def _text(cell: str) -> Text:
+    """Return a cell with its styles; most have none, and need not be looked through."""
+    from rich.text import Text
+
+    return Text.from_markup(cell) if "[" in cell or ":" in cell else Text(cell)
 
 
 def _has_prose(table: Table) -> bool:

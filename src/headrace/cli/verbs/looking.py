@@ -30,7 +30,11 @@ def status(asked: Invocation, names: tuple[str, ...]) -> None:
     """
     with asked.open() as hr:
         infos = hr.status(names or None)
-    show(asked, [info.as_dict() for info in infos], lambda: render.standing(infos, dt.datetime.now(dt.UTC)))
+    show(
+        asked,
+        lambda: [info.as_dict() for info in infos],
+        lambda: render.standing(infos, dt.datetime.now(dt.UTC)),
+    )
     tell_server(asked)
 
 

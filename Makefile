@@ -99,7 +99,7 @@ test-citus: setup ## Capture from a real Citus cluster (HEADRACE_CITUS_BIN names
 
 test-queries: setup ## TPC-DS and Nexmark on Spark, verified through rounds of changes (SUITES=tpcds OPTIONS="--rounds 3 --queries q1,q2")
 	@scripts/setup-beside tpcds && for suite in $(SUITES); do \
-		PYTHONPATH=tests $(WITH_JAVA) $(BIN)/python -m bench.suites $$suite $(OPTIONS) || exit 1; done
+		$(WITH_JAVA) $(BIN)/python -m bench.suites $$suite $(OPTIONS) || exit 1; done
 
 test-browser: .venv/.stamp-setup ## The page in a real Chromium, which is found or installed; renews the pictures of docs/images
 	@browser=$$(scripts/find-chromium) && HEADRACE_CHROMIUM="$$browser" HEADRACE_SCREENSHOTS=docs/images \

@@ -10,14 +10,14 @@ from __future__ import annotations
 import argparse
 import os
 import random
-import sys
 import threading
 import time
 from contextlib import ExitStack
 from dataclasses import replace
-from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+
+from kit.citus_cluster import citus_cluster
 
 from bench import sinks
 from bench.measure import Figure, listed, median, project, show
@@ -36,9 +36,6 @@ def run(options: argparse.Namespace) -> list[Figure]:
     if not os.environ.get("HEADRACE_CITUS_BIN"):
         print("  needs HEADRACE_CITUS_BIN: see scripts/find-citus", flush=True)
         return []
-    sys.path.append(str(Path(__file__).parents[1] / "tests"))
-    from kit.citus_cluster import citus_cluster
-
     with ExitStack() as stack:
         cluster = stack.enter_context(citus_cluster())
         with cluster.connect() as db:

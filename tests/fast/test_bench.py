@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -28,6 +31,15 @@ def refreshed(name: str, seconds: float, **stages: float) -> RefreshResult:
 def test_every_suite_has_a_row_of_what_it_measures() -> None:
     rows = set(re.findall(r"^\| `([\w-]+)` \|", (ROOT / "BENCHMARKS.md").read_text(encoding="utf-8"), re.MULTILINE))
     assert rows == set(SUITES)
+
+
+@pytest.mark.parametrize("module", ["bench", "bench.suites"])
+def test_it_starts_where_nothing_tells_python_of_the_test_kit(module: str) -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    command = [sys.executable, "-m", module, "--help"]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("usage: ")
 
 
 def test_what_is_read_together_is_charged_in_equal_parts() -> None:

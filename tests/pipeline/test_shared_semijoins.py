@@ -31,10 +31,10 @@ def kept(hr: Headrace) -> frozenset[str]:
 @pytest.fixture
 def names(hr: Headrace, ns: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     small_sources_too(monkeypatch)  # or it would take hundreds of thousands
-    hr.sql(f"CREATE TABLE lake.{ns}.orders (id INT, customer INT) USING iceberg")
-    hr.sql(f"CREATE TABLE lake.{ns}.lines (order_id INT, part INT, price DECIMAL(9,2)) USING iceberg")
-    hr.sql(f"INSERT INTO lake.{ns}.orders SELECT id, id % 7 FROM range(1000)")
-    hr.sql(f"INSERT INTO lake.{ns}.lines SELECT id % 1000, id % 11, id % 97 FROM range(4000)")
+    orders = "CAST(id AS INT) AS id, CAST(id % 7 AS INT) AS customer FROM range(1000)"
+    lines = "CAST(id % 1000 AS INT) AS order_id, CAST(id % 11 AS INT) AS part, CAST(id % 97 AS DECIMAL(9,2)) AS price"
+    hr.sql(f"CREATE TABLE lake.{ns}.orders USING iceberg AS SELECT {orders}")
+    hr.sql(f"CREATE TABLE lake.{ns}.lines USING iceberg AS SELECT {lines} FROM range(4000)")
     for name, query in QUERIES.items():
         hr.create_stream_table(f"{ns}.{name}", query.format(ns), refresh_mode="DIFFERENTIAL")
     return [f"{ns}.{name}" for name in QUERIES]
@@ -47,12 +47,6 @@ def change(hr: Headrace, ns: str, turn: int) -> None:
     hr.sql(f"INSERT INTO lake.{ns}.orders VALUES ({1000 + turn}, 5), ({turn + 60}, 4)")
 
 
-def needs_are_seen(hr: Headrace, ns: str, names: list[str]) -> None:
-    for turn in (1, 2):
-        change(hr, ns, turn)
-        hr.refresh(names)
-
-
 def shared(results: Sequence[RefreshResult]) -> list[int]:
     """How many stages of each refresh read a shared semi-join."""
     assert all(result.mode is Mode.DIFFERENTIAL for result in results)
@@ -62,11 +56,20 @@ def shared(results: Sequence[RefreshResult]) -> list[int]:
 def test_who_shares_it_and_who_reads_for_itself(
     hr: Headrace, ns: str, names: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    needs_are_seen(hr, ns, names)
+    it_is_shared_when_several_were_seen_to_need_it(hr, ns, names)
     only_what_lies_within_the_ranges_of_the_keys_is_read(hr, ns, names, monkeypatch)
     one_that_trails_reads_for_itself(hr, ns, names)
     what_was_needed_may_be_gone(hr, ns, names)
     one_that_is_alone_shares_nothing(hr, ns, names)
+
+
+def it_is_shared_when_several_were_seen_to_need_it(hr: Headrace, ns: str, names: list[str]) -> None:
+    before = kept(hr)
+    change(hr, ns, 1)
+    assert shared([hr.refresh(name) for name in names])[0] == 0, "nobody knows yet what the others need"
+    change(hr, ns, 2)
+    assert all(shared([hr.refresh(name) for name in names]))
+    assert kept(hr) == before, "the last to read it lets it go"
 
 
 def only_what_lies_within_the_ranges_of_the_keys_is_read(
@@ -84,7 +87,6 @@ def only_what_lies_within_the_ranges_of_the_keys_is_read(
     hr.sql(f"INSERT INTO lake.{ns}.orders VALUES (22, 6)")
     assert all(shared(hr.refresh(names)))
     assert "`order_id` BETWEEN 20L AND 22L OR `order_id` = 901L" in asked
-    assert all(v.ok for v in hr.verify(names))
 
 
 def one_that_trails_reads_for_itself(hr: Headrace, ns: str, names: list[str]) -> None:
@@ -103,7 +105,7 @@ def what_was_needed_may_be_gone(hr: Headrace, ns: str, names: list[str]) -> None
     hr.sql(f"UPDATE lake.{ns}.lines SET price = 99 WHERE order_id % 150 = 3")
     rest = [names[0], names[2]]
     assert all(shared([hr.refresh(name) for name in rest]))
-    assert all(v.ok for v in hr.verify(rest))
+    assert hr.verify(names[2]).ok  # the other one goes on, and is compared at its end
 
 
 def one_that_is_alone_shares_nothing(hr: Headrace, ns: str, names: list[str]) -> None:
@@ -112,17 +114,6 @@ def one_that_is_alone_shares_nothing(hr: Headrace, ns: str, names: list[str]) ->
     hr.sql(f"UPDATE lake.{ns}.lines SET price = price + 10 WHERE order_id % 200 = 5")
     assert shared([hr.refresh(names[0])]) == [0]
     assert hr.verify(names[0]).ok
-
-
-def test_it_is_shared_when_several_were_seen_to_need_it(hr: Headrace, ns: str, names: list[str]) -> None:
-    before = kept(hr)
-    change(hr, ns, 1)
-    assert shared([hr.refresh(name) for name in names])[0] == 0, "nobody knows yet what the others need"
-    for turn in (2, 3):
-        change(hr, ns, turn)
-        assert all(shared([hr.refresh(name) for name in names]))
-        assert all(v.ok for v in hr.verify(names))
-    assert kept(hr) == before, "the last to read it lets it go"
 
 
 def test_what_comes_and_goes_with_its_parts_needs_nothing_else(
@@ -137,7 +128,7 @@ def test_what_comes_and_goes_with_its_parts_needs_nothing_else(
         return ran[-1]
 
     monkeypatch.setattr(step_execution.StepExecution, "_least", recorded)
-    for turn in (1, 2, 3, 4):
+    for turn in (1, 2):
         ran.clear()
         first = 2000 + 10 * turn
         hr.sql(f"INSERT INTO lake.{ns}.orders SELECT id, NULL FROM range({first}, {first + 4})")
@@ -145,7 +136,6 @@ def test_what_comes_and_goes_with_its_parts_needs_nothing_else(
         for table, key in (("orders", "id"), ("lines", "order_id")):
             hr.sql(f"DELETE FROM lake.{ns}.{table} WHERE {key} % 100 = {turn}")
         assert all(shared(hr.refresh(names))) == (turn > 1)
-        assert all(v.ok for v in hr.verify(names))
     assert ran
     assert not any("VERSION AS OF" in sql for sql in ran), "neither orders nor lines were read again"
     hr.sql(f"UPDATE lake.{ns}.orders SET customer = customer + 1 WHERE id % 50 = 7")
@@ -159,14 +149,13 @@ def test_what_comes_and_goes_with_its_parts_needs_nothing_else(
 def test_rows_that_nothing_asks_for_are_not_read(hr: Headrace, ns: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Within ranges of no keys: the step that has none is left out as it stands."""
     small_sources_too(monkeypatch)
-    hr.sql(f"CREATE TABLE lake.{ns}.parts (id INT, name STRING) USING iceberg")
-    hr.sql(f"CREATE TABLE lake.{ns}.places (id INT, name STRING) USING iceberg")
-    hr.sql(f"CREATE TABLE lake.{ns}.stock (part INT, place INT, n INT) USING iceberg")
-    hr.sql(f"CREATE TABLE lake.{ns}.sold (part INT, place INT, n INT) USING iceberg")
-    hr.sql(f"INSERT INTO lake.{ns}.parts SELECT id, if(id % 9 = 0, 'oak', 'elm') FROM range(90)")
-    hr.sql(f"INSERT INTO lake.{ns}.places SELECT id, concat('place ', id) FROM range(7)")
-    hr.sql(f"INSERT INTO lake.{ns}.stock SELECT id % 90, id % 7, id % 5 FROM range(600)")
-    hr.sql(f"INSERT INTO lake.{ns}.sold SELECT id % 90, id % 7, id % 3 FROM range(6000)")
+    for table, query in {
+        "parts": "CAST(id AS INT) AS id, if(id % 9 = 0, 'oak', 'elm') AS name FROM range(90)",
+        "places": "CAST(id AS INT) AS id, concat('place ', id) AS name FROM range(7)",
+        "stock": "CAST(id % 90 AS INT) AS part, CAST(id % 7 AS INT) AS place, CAST(id % 5 AS INT) AS n FROM range(600)",
+        "sold": "CAST(id % 90 AS INT) AS part, CAST(id % 7 AS INT) AS place, CAST(id % 3 AS INT) AS n FROM range(6000)",
+    }.items():
+        hr.sql(f"CREATE TABLE lake.{ns}.{table} USING iceberg AS SELECT {query}")
     query = (
         f"SELECT name FROM {ns}.places WHERE id IN (SELECT place FROM {ns}.stock s "
         f"WHERE part IN (SELECT id FROM {ns}.parts WHERE name LIKE 'oak%') "
@@ -174,20 +163,20 @@ def test_rows_that_nothing_asks_for_are_not_read(hr: Headrace, ns: str, monkeypa
     )
     name = f"{ns}.suppliers"
     hr.create_stream_table(name, query, refresh_mode="DIFFERENTIAL")
-    for part in (1, 2, 9, 10):
+    for part in (1, 9):  # of elm, of oak
         hr.sql(f"DELETE FROM lake.{ns}.sold WHERE part = {part} AND place < 4")
         hr.sql(f"INSERT INTO lake.{ns}.sold VALUES ({part}, 3, 1)")
         assert hr.refresh(name).mode is Mode.DIFFERENTIAL
-        assert hr.verify(name).ok
+    assert hr.verify(name).ok
 
 
 def test_several_may_read_it_at_once(hr: Headrace, ns: str, names: list[str]) -> None:
     before = kept(hr)
-    for turn in (1, 2, 3):
+    for turn in (1, 2):
         change(hr, ns, turn)
         with ThreadPoolExecutor(len(names)) as pool:
             list(pool.map(hr.refresh, names))
-        assert all(v.ok for v in hr.verify(names))
+    assert all(v.ok for v in hr.verify(names))
     assert kept(hr) == before
 
 

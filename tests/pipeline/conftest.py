@@ -24,10 +24,12 @@ OVER_CONNECT = bool(os.environ.get("HEADRACE_TEST_CONNECT"))
 
 LONGEST = (
     "test_tpch22.py",
-    "test_deployment_readers.py",
     "test_operators.py",
-    "test_random_histories.py",
-    "test_maintain.py",
+    "test_deployment_readers.py",
+    "test_bank_transfers.py",
+    "test_ties.py",
+    "test_moving_filters.py",
+    "test_shared_semijoins.py",
 )
 """Begun first: a long test that is left for the end keeps one process busy while the other has nothing to do."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from kit.long_tests import LONG
 from kit.verified_rounds import require_equal
 
 from headrace.api.facade import Headrace
@@ -51,8 +52,10 @@ def test_groups_are_followed(hr: Headrace, ns: str, source: str) -> None:
     names = [f"{ns}.best", f"{ns}.above"]
     for number, statement in enumerate(statements, 1):
         hr.spark.sql(statement)
+        if not LONG and number in (1, 3):
+            continue  # together with the next
         assert {result.mode for result in hr.refresh(names)} == {Mode.DIFFERENTIAL}
-        require_equal(hr, names, statement, due=number in (2, len(statements)))
+        require_equal(hr, names, statement, due=number == len(statements))
 
 
 def test_full_refreshes_write_them(hr: Headrace, ns: str, source: str) -> None:
@@ -79,6 +82,6 @@ def test_one_part_of_a_companion_changes(hr: Headrace, ns: str, mode: str) -> No
     for statement in (f"DELETE FROM lake.{ns}.b WHERE d = 'q'", f"UPDATE lake.{ns}.e SET s = s + 5 WHERE d = 'a'"):
         spark.sql(statement)
         assert hr.refresh(f"{ns}.s").mode is Mode.DIFFERENTIAL
-        assert hr.verify(f"{ns}.s").ok
+    assert hr.verify(f"{ns}.s").ok
     found = spark.table(f"lake.{ns}.s").collect()
     assert {(row.d, int(row.s)) for row in found} == {("a", 15), ("b", 20), ("c", 30)}

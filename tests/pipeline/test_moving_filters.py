@@ -6,6 +6,7 @@ import datetime as dt
 from collections.abc import Callable
 
 import pytest
+from kit.long_tests import LONG
 from kit.verified_rounds import require_equal
 
 from headrace.api.facade import Headrace
@@ -54,16 +55,22 @@ def events(hr: Headrace, ns: str) -> str:
     return ns
 
 
+NIGHT = (
+    ("2024-03-30 23:30:00", None),  # the day after in Berlin, whose clocks are about to be put forward
+    ("2024-03-31 01:00:00", None),
+)
+
+
 def test_rows_enter_and_leave(hr: Headrace, events: str, go: Go) -> None:
     ns = events
-    names = [f"{ns}.{name}" for name in VIEWS]
-    for name, query in VIEWS.items():
+    played = {name: query for name, query in VIEWS.items() if LONG or name != "padded"}
+    names = [f"{ns}.{name}" for name in played]
+    for name, query in played.items():
         hr.spark.conf.set("spark.sql.session.timeZone", "Europe/Berlin" if name == "days" else "UTC")
         hr.create_stream_table(f"{ns}.{name}", query.format(ns=ns), refresh_mode="DIFFERENTIAL")
     require_equal(hr, names, "nothing yet", due=False)
     moments = (
-        ("2024-03-30 23:30:00", None),  # the day after in Berlin, whose clocks are about to be put forward
-        ("2024-03-31 01:00:00", None),
+        *(NIGHT if LONG else NIGHT[1:]),
         ("2024-04-02 07:00:00", f"UPDATE lake.{ns}.t SET ts = timestampadd(DAY, 3, ts), v = v + 1 WHERE k = 2"),
         ("2024-04-06 00:00:00", f"DELETE FROM lake.{ns}.t WHERE k = 3 OR ts > TIMESTAMP '2024-04-10 00:00:00Z'"),
     )
@@ -73,12 +80,12 @@ def test_rows_enter_and_leave(hr: Headrace, events: str, go: Go) -> None:
         go(moment)
         results = {r.name: r for r in hr.refresh(names)}
         assert {r.mode for r in results.values()} <= {Mode.DIFFERENTIAL, Mode.NO_CHANGE}, results
-        require_equal(hr, names, moment, due=number in (2, len(moments)))
+        require_equal(hr, names, moment, due=number == len(moments))
     kept = {name: sorted(map(str, hr.spark.table(f"lake.{name}").collect())) for name in names}
     go("2024-04-06 00:00:01")
     assert {r.mode for r in hr.refresh(names, full=True)} == {Mode.FULL}
     assert {name: sorted(map(str, hr.spark.table(f"lake.{name}").collect())) for name in names} == kept
-    assert [v for v in hr.verify(names) if not v.ok] == []
+    require_equal(hr, names, "recomputed", due=False)
 
 
 def test_time_alone_is_news(hr: Headrace, events: str, go: Go) -> None:

@@ -29,7 +29,8 @@ VIEWS = {
     "JOIN {t} b ON a.k = b.v GROUP BY a.k, session_window(b.ts, '5 minutes')",
 }
 
-SOME = ("keyed", "kept as a struct", "gaps of their own", "without a zone", "joined first")
+SOME = ("gaps of their own", "without a zone", "joined first")
+"""Sessions with keys are those of the next test; on DuckDB all kinds are played."""
 
 
 @pytest.fixture
@@ -59,6 +60,10 @@ CHANGES = {
 }
 
 
+TOGETHER = (2, 5, len(CHANGES))
+"""After which changes stream tables follow: `make test-long` has them follow each."""
+
+
 def test_sessions_follow_changes(hr: Headrace, ns: str, table: str) -> None:
     played = list(VIEWS.values()) if LONG else [VIEWS[name] for name in SOME]
     names = [f"{ns}.v{i}" for i in range(len(played))]
@@ -67,9 +72,10 @@ def test_sessions_follow_changes(hr: Headrace, ns: str, table: str) -> None:
     assert all(hr.spark.table(f"lake.{name}").count() for name in names)
     for number, (said, change) in enumerate(CHANGES.items(), 1):
         hr.spark.sql(change.format(table=table))
-        results = hr.refresh(names)
-        assert [r for r in results if r.mode is Mode.FULL] == []
-        require_equal(hr, names, said, due=number in (2, 5, len(CHANGES)))  # of nothing there is little to compare
+        if LONG or number in TOGETHER:
+            results = hr.refresh(names)
+            assert [r for r in results if r.mode is Mode.FULL] == []
+            require_equal(hr, names, said, due=number > 2)
 
 
 def test_a_stream_table_of_sessions_can_be_filtered_and_grouped_by(hr: Headrace, ns: str, table: str) -> None:
@@ -107,7 +113,8 @@ def test_what_spark_merges_otherwise_stays_full(hr: Headrace, ns: str, table: st
         for found in (hr.validate(query.format(t=f"{ns}.t")), hr.explain_query(query.format(t=f"{ns}.t"))):
             assert found.mode is Mode.FULL, said
             assert [(r.construct, bool(r.hint)) for r in found.refusals] == [("session_window()", True)], said
-        hr.create_stream_table(f"{ns}.v", query.format(t=f"{ns}.t"))
-        hr.spark.sql(CHANGES["rows between two sessions"].format(table=table))
-        assert hr.refresh(f"{ns}.v").mode is Mode.FULL
-        hr.drop_stream_table(f"{ns}.v")
+        if LONG or said in ("distinct", "grouped again"):
+            hr.create_stream_table(f"{ns}.v", query.format(t=f"{ns}.t"))
+            hr.spark.sql(CHANGES["rows between two sessions"].format(table=table))
+            assert hr.refresh(f"{ns}.v").mode is Mode.FULL
+            hr.drop_stream_table(f"{ns}.v")

@@ -16,6 +16,7 @@ from headrace.refresh import gather_facts
 from headrace.results.refresh_results import Mode
 
 MODES = ("merge-on-read", "copy-on-write") if LONG else ("merge-on-read",)
+ROWS = "SELECT CAST(id % 7 AS INT) AS k, CAST(id AS INT) AS v, concat('s', id) AS s FROM range(40)"
 QUERIES = {
     "totals": "SELECT k, sum(v) AS v FROM {0}.t GROUP BY k",
     "rows": "SELECT k, s FROM {0}.t WHERE v > 1",
@@ -31,8 +32,7 @@ def kept(hr: Headrace) -> frozenset[str]:
 @pytest.fixture(params=MODES)
 def names(request: pytest.FixtureRequest, hr: Headrace, ns: str) -> list[str]:
     modes = ", ".join(f"'write.{verb}.mode' = '{request.param}'" for verb in ("delete", "update", "merge"))
-    hr.spark.sql(f"CREATE TABLE lake.{ns}.t (k INT, v INT, s STRING) USING iceberg TBLPROPERTIES ({modes})")
-    hr.spark.sql(f"INSERT INTO lake.{ns}.t SELECT id % 7, id, concat('s', id) FROM range(40)")
+    hr.spark.sql(f"CREATE TABLE lake.{ns}.t USING iceberg TBLPROPERTIES ({modes}) AS {ROWS}")
     for name, query in QUERIES.items():
         hr.create_stream_table(f"{ns}.{name}", query.format(ns), refresh_mode="DIFFERENTIAL")
     return [f"{ns}.{name}" for name in QUERIES]
@@ -84,23 +84,22 @@ def readers(hr: Headrace, name: str) -> int | None:
 def test_each_knows_how_many_read_it(hr: Headrace, ns: str, names: list[str]) -> None:
     hr.create_stream_table(f"{ns}.whole", f"SELECT k FROM {ns}.t", refresh_mode="FULL")
     hr.create_stream_table(f"{ns}.random", f"SELECT k, rand() AS r FROM {ns}.t")
-    change(hr, ns, 1)
+    hr.spark.sql(f"DELETE FROM lake.{ns}.t WHERE v = 1")
     for name in names:  # whether the others have read it or not
         assert readers(hr, name) == len(names)
         hr.refresh(name)
 
 
 def test_several_may_read_it_at_once(hr: Headrace, ns: str, names: list[str]) -> None:
-    for turn in (1, 2, 3):
+    for turn in (1, 2):
         change(hr, ns, turn)
         with ThreadPoolExecutor(len(names)) as pool:
             assert all(result.mode is Mode.DIFFERENTIAL for result in pool.map(hr.refresh, names))
-        assert all(v.ok for v in hr.verify(names))
+    assert all(v.ok for v in hr.verify(names))
 
 
 HANDED = """
-CREATE TABLE {0}.t (k INT, v INT, s STRING) USING iceberg;
-INSERT INTO {0}.t SELECT id % 7, id, concat('s', id) FROM range(40);
+CREATE TABLE {0}.t USING iceberg AS {1};
 CREATE STREAM TABLE {0}.rows REFRESH MODE DIFFERENTIAL AS SELECT k, v, s FROM {0}.t WHERE v > 1;
 CREATE STREAM TABLE {0}.totals REFRESH MODE DIFFERENTIAL
     AS SELECT k, count(*) AS n, sum(v) AS v, max(s) AS s FROM {0}.rows GROUP BY k;
@@ -112,7 +111,7 @@ CHAIN = ("rows", "totals", "high", "others")
 
 @pytest.fixture
 def chain(hr: Headrace, ns: str) -> list[str]:
-    hr.sql(HANDED.format(ns))
+    hr.sql(HANDED.format(ns, ROWS))
     return [f"{ns}.{name}" for name in CHAIN]
 
 
@@ -138,7 +137,7 @@ def test_consumers_are_handed_the_change_and_read_no_log(
     before = kept(hr)
     if grouped:  # each reads what the others have staged
         hr.sql(f"CREATE REFRESH GROUP {ns} AS {', '.join(chain)}")
-    for turn in (1, 2):
+    for turn in (1, 2) if LONG or not grouped else (1,):
         change(hr, ns, turn)
         assert {result.mode for result in hr.refresh(chain)} == {Mode.DIFFERENTIAL}
         assert asked == []

@@ -33,7 +33,7 @@ QUERIES = {
     "listed": """SELECT id, collect_list(v) AS vs, array_agg(x) AS xs, listagg(tag, ',') AS tags, first(v) AS v,
         array_join(collect_set(tag), '-') AS kinds FROM {ns}.e GROUP BY id ORDER BY v LIMIT 3""",
 }
-SOME = ("dedup", "running", "top", "any_rows", "latest", "chosen", "summed", "listed")
+SOME = ("dedup", "top", "latest", "chosen", "summed", "listed")
 ROUNDS = (
     """INSERT INTO lake.{ns}.e
         VALUES (1, 1, 9, 0.0, 'a'), (1, 1, 9, -0.0, 'a'), (2, 5, 1, NULL, 'b'), (4, NULL, 3, 1.5, NULL)""",
@@ -62,8 +62,9 @@ def test_ties_are_ordered_alike_in_every_mode(hr: Headrace, events: str) -> None
     require_equal(hr, names, "nothing yet", due=False)
     for number, statement in enumerate(ROUNDS, 1):
         hr.sql(statement.format(ns=ns))
-        assert {r.mode for r in hr.refresh(names)} <= {"DIFFERENTIAL", "NO_CHANGE"}
-        require_equal(hr, names, statement, due=number == len(ROUNDS))
+        if LONG or number > 1:  # the first two together
+            assert {r.mode for r in hr.refresh(names)} <= {"DIFFERENTIAL", "NO_CHANGE"}
+            require_equal(hr, names, statement, due=number == len(ROUNDS))
     kept = {name: _rows(hr, name) for name in names}
     hr.refresh(names, full=True)
     assert {name: _rows(hr, name) for name in names} == kept

@@ -26,7 +26,7 @@ SPARK_TIERS = tests/spark tests/pipeline tests/cli
 OTHER_POSTGRES ?= 15
 SUITES ?= tpcds nexmark
 FILES ?= tests/pipeline
-SCALE ?= 2
+SCALE ?= 1
 ROUNDS ?= 2
 
 help: ## Show this list

@@ -149,10 +149,8 @@ def plain_name(view: View) -> str:
 
 
 def plain_query(view: View) -> str:
-    """Return the query over the sources and over the other plain tables."""
+    """Return the query over the sources, named in full."""
     text = view.query
-    for other in VIEWS:
-        text = text.replace(other.name, plain_name(other))
     for table in tpch.TABLES:
         text = text.replace(f" tpch.{table}", f" lake.tpch.{table}")
     return text

@@ -27,7 +27,7 @@ GENERATED = Path("warehouse", "generated")
 PARTS = 8
 """Files of each table: as many as such a table has once a few days have written to it."""
 
-TABLES = ("customer", "orders", "lineitem")
+TABLES = ("customer", "part", "orders", "lineitem")
 """What the demonstration's queries read of TPC-H."""
 
 

@@ -20,26 +20,15 @@ class View:
     query: str
 
 
-ORDER_REVENUE = View(
-    "tpch.order_revenue",
-    "a row for each order",
+PART_SALES = View(
+    "tpch.part_sales",
+    "a row for each part",
     """\
-SELECT o.o_orderkey, o.o_custkey, o.o_orderdate, sum(l.l_extendedprice * (1 - l.l_discount)) AS revenue,
-       count(*) AS order_lines, max(l.l_shipdate) AS last_shipped
-FROM tpch.orders o
-JOIN tpch.lineitem l ON l.l_orderkey = o.o_orderkey
-GROUP BY o.o_orderkey, o.o_custkey, o.o_orderdate""",
-)
-
-SEGMENT_REVENUE = View(
-    "tpch.segment_revenue",
-    "over that stream table",
-    """\
-SELECT c.c_mktsegment, year(r.o_orderdate) AS order_year, sum(r.revenue) AS revenue, count(*) AS orders,
-       sum(r.order_lines) AS order_lines
-FROM tpch.order_revenue r
-JOIN tpch.customer c ON c.c_custkey = r.o_custkey
-GROUP BY c.c_mktsegment, year(r.o_orderdate)""",
+SELECT l.l_partkey, p.p_brand, p.p_container, sum(l.l_extendedprice * (1 - l.l_discount)) AS revenue,
+       sum(l.l_quantity) AS quantity, count(*) AS order_lines
+FROM tpch.lineitem l
+JOIN tpch.part p ON p.p_partkey = l.l_partkey
+GROUP BY l.l_partkey, p.p_brand, p.p_container""",
 )
 
 PRICING_SUMMARY = View(
@@ -53,17 +42,25 @@ FROM tpch.lineitem
 GROUP BY l_returnflag, l_linestatus""",
 )
 
-LARGE_ORDERS = View(
-    "tpch.large_orders",
-    "TPC-H's query 18",
+LATE_SHIPMENTS = View(
+    "tpch.late_shipments",
+    "by month and carrier",
     """\
-SELECT c.c_name, c.c_custkey, o.o_orderkey, o.o_orderdate, o.o_totalprice, sum(l.l_quantity) AS quantity
-FROM tpch.customer c
-JOIN tpch.orders o ON o.o_custkey = c.c_custkey
-JOIN tpch.lineitem l ON l.l_orderkey = o.o_orderkey
-WHERE o.o_orderkey IN (SELECT l_orderkey FROM tpch.lineitem GROUP BY l_orderkey HAVING sum(l_quantity) > 300)
-GROUP BY c.c_name, c.c_custkey, o.o_orderkey, o.o_orderdate, o.o_totalprice""",
+SELECT date_trunc('MONTH', l_receiptdate) AS month, l_shipmode, count(*) AS order_lines,
+       count_if(l_receiptdate > l_commitdate) AS late, avg(datediff(l_receiptdate, l_shipdate)) AS average_days,
+       sum(l_extendedprice) AS worth
+FROM tpch.lineitem
+GROUP BY date_trunc('MONTH', l_receiptdate), l_shipmode""",
 )
 
-VIEWS = (ORDER_REVENUE, SEGMENT_REVENUE, PRICING_SUMMARY, LARGE_ORDERS)
-"""In the order they are created: producers before consumers."""
+CUSTOMER_ORDERS = View(
+    "tpch.customer_orders",
+    "a row for each customer",
+    """\
+SELECT o.o_custkey, c.c_name, c.c_mktsegment, count(*) AS orders, sum(o.o_totalprice) AS worth
+FROM tpch.orders o
+JOIN tpch.customer c ON c.c_custkey = o.o_custkey
+GROUP BY o.o_custkey, c.c_name, c.c_mktsegment""",
+)
+
+VIEWS = (PART_SALES, PRICING_SUMMARY, LATE_SHIPMENTS, CUSTOMER_ORDERS)

@@ -13,7 +13,7 @@ from headrace.demo import tpch
 from headrace.demo.against_spark import Compared, Round, Total, plain_name, plain_query, totals
 from headrace.demo.killed import Killed
 from headrace.demo.run import MARK, prepare_folder
-from headrace.demo.views import ORDER_REVENUE, SEGMENT_REVENUE, VIEWS
+from headrace.demo.views import PART_SALES, PRICING_SUMMARY, VIEWS
 from headrace.errors import UserError
 from headrace.results.refresh_results import VerifyResult
 
@@ -62,10 +62,8 @@ def test_the_share_decides_the_number_of_buckets() -> None:
 
 def test_plain_spark_writes_the_same_queries_over_its_own_tables() -> None:
     assert len({view.name for view in VIEWS}) == len(VIEWS)
-    over = plain_query(SEGMENT_REVENUE)
-    assert re.findall(r"(?:FROM|JOIN) (\S+)", over) == ["lake.plain.order_revenue", "lake.tpch.customer"]
-    assert re.findall(r"(?:FROM|JOIN) (\S+)", plain_query(ORDER_REVENUE)) == ["lake.tpch.orders", "lake.tpch.lineitem"]
-    assert plain_name(ORDER_REVENUE) == "lake.plain.order_revenue"
+    assert re.findall(r"(?:FROM|JOIN) (\S+)", plain_query(PART_SALES)) == ["lake.tpch.lineitem", "lake.tpch.part"]
+    assert plain_name(PART_SALES) == "lake.plain.part_sales"
 
 
 def test_only_a_former_demo_is_replaced(tmp_path: Path) -> None:
@@ -83,7 +81,7 @@ def test_only_a_former_demo_is_replaced(tmp_path: Path) -> None:
 def test_a_round_and_the_totals_fit_the_terminal() -> None:
     first = Round(1, tpch.changes(1, 1.0), 2.5, tuple(Compared(refreshed(view.name), 5.0) for view in VIEWS))
     text = drawn(render.round_of(first))
-    assert "tpch.segment_revenue" in text
+    assert "tpch.part_sales" in text
     assert "5.00 s" in text
     assert "overwrites them in 20.00 s" in text
     found = totals([first, first])
@@ -98,13 +96,13 @@ def test_a_round_and_the_totals_fit_the_terminal() -> None:
 
 
 def test_bars_are_as_long_as_the_times() -> None:
-    lines = drawn(render.bars([Total(ORDER_REVENUE, 2.0, 16.0), Total(SEGMENT_REVENUE, 4.0, 8.0)])).splitlines()[2:]
+    lines = drawn(render.bars([Total(PART_SALES, 2.0, 16.0), Total(PRICING_SUMMARY, 4.0, 8.0)])).splitlines()[2:]
     assert [line.count("█") for line in lines] == [32, 4, 16, 8]
     assert lines[1].endswith("16.00 s became 2.00 s")
     assert max(map(len, lines)) <= 80
 
 
 def test_what_was_killed_is_told_with_what_readers_see() -> None:
-    dead = Killed(42, "tpch.order_revenue", "log staging.x")
+    dead = Killed(42, "tpch.part_sales", "log staging.x")
     assert "readers see 7 rows, as before" in drawn(render.killed(dead, 7, 7))
     assert "not 8 as before" in drawn(render.killed(dead, 7, 8))

@@ -132,8 +132,8 @@ def go_on(folder: Path, program: str = "headrace") -> Iterator[RenderableType]:
     """
     yield "\nGo on with:"
     yield f"  cd {folder} && {program} status"
-    yield f"  {program} explain tpch.segment_revenue"
-    yield f'  {program} sql "SELECT * FROM tpch.segment_revenue ORDER BY revenue DESC LIMIT 5"'
+    yield f"  {program} explain tpch.part_sales"
+    yield f'  {program} sql "SELECT * FROM tpch.part_sales ORDER BY revenue DESC LIMIT 5"'
 
 
 def _bar(value: float, longest: float) -> str:

@@ -100,7 +100,7 @@ ACTS = ("postgres", "deploy")
 
 @click.command()
 @click.argument("words", nargs=-1, metavar="[postgres|deploy] [FOLDER]")
-@click.option("--scale", type=click.FloatRange(0.001, 10), help="TPC-H scale factor: 2, with deploy 0.05.")
+@click.option("--scale", type=click.FloatRange(0.001, 10), help="TPC-H scale factor: 1, with deploy 0.05.")
 @click.option("--rounds", type=click.IntRange(1, 50), default=2, show_default=True, help="Rounds of changes.")
 @click.option(
     "--seconds", type=click.IntRange(1, 3600), default=20, show_default=True, help="With postgres: how long to follow."
@@ -139,7 +139,7 @@ def demo(asked: Invocation, words: tuple[str, ...], scale: float | None, rounds:
     elif act == "deploy":
         right = demonstration_deploy.demonstrate(asked, folder, scale or 0.05)
     else:
-        right = demonstration.demonstrate(asked, folder, scale or 2.0, rounds)
+        right = demonstration.demonstrate(asked, folder, scale or 1.0, rounds)
     if not right:
         raise click.exceptions.Exit(FAILED)
 

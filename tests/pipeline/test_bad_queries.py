@@ -13,12 +13,21 @@ from headrace.results.refresh_results import Mode
 ODD = "`odd table.name`"
 
 
-@pytest.fixture
-def source(hr: Headrace, ns: str) -> str:
-    hr.spark.sql(f"CREATE TABLE lake.{ns}.t (k INT, v INT, a ARRAY<INT>, s STRING, ts TIMESTAMP) USING iceberg")
-    hr.spark.sql(f"CREATE TABLE lake.{ns}.u (k INT, w INT) USING iceberg")
-    hr.spark.sql(f"INSERT INTO lake.{ns}.t VALUES (1, 10, array(1), '1', NULL), (2, 0, NULL, 'b', now())")
+@pytest.fixture(scope="module")
+def source(shared: Headrace) -> str:
+    """A namespace with the sources of all tests here, which change none of them."""
+    ns = "bad_queries"
+    shared.spark.sql(f"CREATE NAMESPACE IF NOT EXISTS lake.{ns}")
+    rows = "VALUES (1, 10, array(1), '1', NULL), (2, 0, NULL, 'b', now()) AS t(k, v, a, s, ts)"
+    shared.spark.sql(f"CREATE OR REPLACE TABLE lake.{ns}.t USING iceberg AS SELECT * FROM {rows}")
+    shared.spark.sql(f"CREATE OR REPLACE TABLE lake.{ns}.u (k INT, w INT) USING iceberg")
     return ns
+
+
+@pytest.fixture
+def hr(shared: Headrace) -> Headrace:
+    shared.spark.sql("USE lake")
+    return shared
 
 
 def verbs(hr: Headrace, ns: str) -> dict[str, Callable[[str], object]]:
@@ -179,3 +188,4 @@ def test_names_of_any_kind(hr: Headrace, source: str) -> None:
     result = hr.refresh(name)
     assert (result.mode, result.rows_inserted, result.rows_deleted) == (Mode.DIFFERENTIAL, 2, 1)
     assert hr.verify(name).ok
+    hr.drop_stream_table(name)

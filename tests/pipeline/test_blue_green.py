@@ -64,7 +64,6 @@ def test_a_deployment_is_promoted_and_taken_back(hr: Headrace, ns: str) -> None:
     assert at is not None
     assert sorted(map(tuple, hr.at(at).table(f"{ns}.totals").collect())) == old
     assert hr.status([f"{ns}.totals"])[0].version == version + 1
-    assert all_ok(hr, ns)
 
     hr.sql(f"INSERT INTO {ns}.orders VALUES (5, 'EU', 9.00)")
     results = {r.name: r for r in hr.refresh()}
@@ -77,7 +76,6 @@ def test_a_deployment_is_promoted_and_taken_back(hr: Headrace, ns: str) -> None:
     assert rows(hr, f"{ns}.totals") == [("AS", 7, 1), ("EU", 24, 3), ("US", 20, 1)]
     assert rows(hr, f"{ns}__green.totals") == [("AS", 14, 1), ("EU", 38, 2), ("US", 40, 1)]
     assert hr.refresh(f"{ns}.outside").mode.value == "DIFFERENTIAL"
-    assert all_ok(hr, ns)
 
     assert hr.cancel_green(deployment="green") == (f"{ns}__green.lines", f"{ns}__green.totals")
     assert not [t.name for t in hr.status() if t.name.startswith(f"{ns}__")]
@@ -115,7 +113,6 @@ def test_columns_come_and_go(hr: Headrace, ns: str) -> None:
     hr.sql(f"INSERT INTO {ns}.orders VALUES (5, 'EU', 90.00)")
     assert {r.name: r.mode.value for r in hr.refresh()}[f"{ns}.outside"] == "DIFFERENTIAL"
     assert rows(hr, f"{ns}.outside") == [("EU", 105), ("US", 20)]
-    assert all_ok(hr, ns)
     hr.rollback_green(f"{ns}.totals")
     assert rows(hr, f"{ns}.totals") == [("EU", 105, 3), ("US", 20, 1)]
     assert all_ok(hr, ns)

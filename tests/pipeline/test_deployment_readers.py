@@ -25,7 +25,7 @@ TABLES = ("ones", "sums", "both")
 LAG = dt.timedelta(minutes=10)
 """So far a green may be behind; its promotion brings it up to the common cut."""
 PATIENCE = 120.0
-PAUSE = 0.02 if LONG else 0.2
+PAUSE = 0.02 if LONG else 0.5
 """Seconds between two looks."""
 MOVED_ON = ("GREEN_BEHIND", "NO_COMMON_CUT", "LEASE_HELD")
 """Answers of a promotion while the sources change faster than both generations can follow."""
@@ -131,7 +131,7 @@ def test_readers_see_old_or_new_whole_through_promotions_and_rollbacks(hr: Headr
 
     def write(stopping: threading.Event) -> None:
         number = 3
-        while not stopping.wait(1):
+        while not stopping.wait(1 if LONG else 3):
             hr.spark.sql(f"INSERT INTO lake.{ns}.orders VALUES ({number}, 'region {number % 5}', {number})")
             number += 1
 

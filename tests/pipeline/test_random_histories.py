@@ -15,7 +15,7 @@ from kit.queries import cases
 from headrace.api.facade import Headrace
 from headrace.errors import Unsupported
 
-EXAMPLES = 300 if LONG else 5
+EXAMPLES = 300 if LONG else 3
 
 RIGHTLY = (
     "floating-point numbers below",

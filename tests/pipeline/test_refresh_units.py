@@ -23,15 +23,15 @@ QUERIES = {
 }
 
 
-@pytest.fixture
-def tables(hr: Headrace, ns: str) -> list[str]:
+def made(hr: Headrace, ns: str, *names: str) -> list[str]:
+    """Stream tables over two sources: all of them, or those of these names."""
     hr.spark.sql(
         f"CREATE TABLE lake.{ns}.facts USING iceberg AS SELECT id AS k, id % 5 AS g, id % 40 AS v FROM range(200)"
     )
     hr.spark.sql(f"CREATE TABLE lake.{ns}.names USING iceberg AS SELECT id AS g, 'n' || id AS name FROM range(4)")
-    for name, query in QUERIES.items():
-        hr.create_stream_table(f"{ns}.{name}", query.format(ns=ns), refresh_mode="DIFFERENTIAL")
-    return [f"{ns}.{name}" for name in QUERIES]
+    for name in names or QUERIES:
+        hr.create_stream_table(f"{ns}.{name}", QUERIES[name].format(ns=ns), refresh_mode="DIFFERENTIAL")
+    return [f"{ns}.{name}" for name in names or QUERIES]
 
 
 def change(hr: Headrace, ns: str, number: int) -> None:
@@ -40,8 +40,8 @@ def change(hr: Headrace, ns: str, number: int) -> None:
     hr.spark.sql(f"UPDATE lake.{ns}.names SET name = 'm{number}' WHERE g = {number % 4}")
 
 
-def test_they_follow_their_sources_and_are_told_in_order(hr: Headrace, ns: str, tables: list[str]) -> None:
-    orders = []
+def test_they_follow_their_sources_and_are_told_in_order(hr: Headrace, ns: str) -> None:
+    tables, orders = made(hr, ns), []
     for number, slots in enumerate((None, 1)):
         change(hr, ns, number)
         results = hr.refresh(tables, max_concurrent=slots)
@@ -53,7 +53,8 @@ def test_they_follow_their_sources_and_are_told_in_order(hr: Headrace, ns: str, 
     assert orders[0].index(f"{ns}.large") < orders[0].index(f"{ns}.most")
 
 
-def test_tables_that_do_not_read_each_other_run_side_by_side(hr: Headrace, ns: str, tables: list[str]) -> None:
+def test_tables_that_do_not_read_each_other_run_side_by_side(hr: Headrace, ns: str) -> None:
+    tables = made(hr, ns, "totals", "names_only")
     both, met = threading.Barrier(2, timeout=60), []
 
     def note(event: Event) -> None:
@@ -63,19 +64,21 @@ def test_tables_that_do_not_read_each_other_run_side_by_side(hr: Headrace, ns: s
     change(hr, ns, 0)
     untell = hr.events.subscribe(note)
     try:
-        hr.refresh([f"{ns}.totals", f"{ns}.names_only"], max_concurrent=2)
+        hr.refresh(tables, max_concurrent=2)
     finally:
         untell()
     assert met == [True, True]
 
 
-def test_jobs_are_counted_by_table(hr: Headrace, ns: str, tables: list[str]) -> None:
+def test_jobs_are_counted_by_table(hr: Headrace, ns: str) -> None:
+    tables = made(hr, ns, "totals", "large", "most")
     hr.refresh(tables, full=True)  # what is done once only is behind them
     alone = {r.name: r.jobs for r in hr.refresh(tables, full=True, max_concurrent=1)}
     assert {r.name: r.jobs for r in hr.refresh(tables, full=True)} == alone
 
 
-def test_a_failure_is_raised_when_the_others_are_done(hr: Headrace, ns: str, tables: list[str]) -> None:
+def test_a_failure_is_raised_when_the_others_are_done(hr: Headrace, ns: str) -> None:
+    tables = made(hr, ns, "totals", "large", "most")
     failing, reader = f"{ns}.ratios", f"{ns}.most_ratios"
     hr.create_stream_table(failing, f"SELECT k, 10 DIV (v - 77) AS ratio FROM {ns}.facts")
     hr.create_stream_table(reader, f"SELECT max(ratio) AS most FROM {failing}")
@@ -89,7 +92,8 @@ def test_a_failure_is_raised_when_the_others_are_done(hr: Headrace, ns: str, tab
     assert {info.name for info in hr.status([*tables, failing]) if info.behind} == {failing}
 
 
-def test_tables_that_are_dropped_while_their_leases_are_waited_for(hr: Headrace, ns: str, tables: list[str]) -> None:
+def test_tables_that_are_dropped_while_their_leases_are_waited_for(hr: Headrace, ns: str) -> None:
+    tables = made(hr, ns, "totals", "names_only", "named")
     dropped, patient = [f"{ns}.names_only", f"{ns}.named"], dt.timedelta(minutes=2)
     change(hr, ns, 0)
     busy = hr._catalog.acquire([resource_of(hr._name(table)) for table in dropped], "somebody", dt.timedelta(minutes=5))

@@ -93,8 +93,8 @@ def test_a_failure_is_raised_when_the_others_are_done(hr: Headrace, ns: str) -> 
 
 
 def test_tables_that_are_dropped_while_their_leases_are_waited_for(hr: Headrace, ns: str) -> None:
-    tables = made(hr, ns, "totals", "names_only", "named")
-    dropped, patient = [f"{ns}.names_only", f"{ns}.named"], dt.timedelta(minutes=2)
+    tables = made(hr, ns, "totals", "large", "named")
+    dropped, patient = [f"{ns}.large", f"{ns}.named"], dt.timedelta(minutes=2)
     change(hr, ns, 0)
     busy = hr._catalog.acquire([resource_of(hr._name(table)) for table in dropped], "somebody", dt.timedelta(minutes=5))
     with ThreadPoolExecutor(2) as pool:

@@ -90,6 +90,7 @@ def test_each_knows_how_many_read_it(hr: Headrace, ns: str, names: list[str]) ->
         hr.refresh(name)
 
 
+@pytest.mark.long
 def test_several_may_read_it_at_once(hr: Headrace, ns: str, names: list[str]) -> None:
     for turn in (1, 2):
         change(hr, ns, turn)

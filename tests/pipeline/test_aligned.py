@@ -10,8 +10,7 @@ from headrace.api.facade import Headrace
 from headrace.errors import HeadraceError
 
 DIAMOND = """
-CREATE TABLE {ns}.a (k BIGINT, v BIGINT) USING iceberg;
-INSERT INTO {ns}.a VALUES (1, 10), (2, 20);
+CREATE TABLE {ns}.a USING iceberg AS SELECT * FROM VALUES (1L, 10L), (2L, 20L) AS t(k, v);
 CREATE STREAM TABLE {ns}.b REFRESH MODE DIFFERENTIAL AS SELECT k, v FROM {ns}.a;
 CREATE STREAM TABLE {ns}.c REFRESH MODE DIFFERENTIAL AS SELECT k, count(*) AS n FROM {ns}.a GROUP BY k;
 CREATE STREAM TABLE {ns}.d REFRESH MODE DIFFERENTIAL WITH (diamond_consistency = 'aligned')
@@ -41,7 +40,6 @@ def test_older_versions_are_read_until_they_agree(hr: Headrace, ns: str) -> None
     result = hr.refresh(f"{ns}.d")
     assert result.mode.value == "DIFFERENTIAL"
     assert rows(hr, f"{ns}.d") == {(1, 11, 1), (2, 20, 1), (3, 30, 1)}
-    assert hr.verify(f"{ns}.d").ok
     hr.refresh()
     assert (4, 40, 1) in rows(hr, f"{ns}.d")
     assert hr.status([f"{ns}.d"])[0].trails == {}

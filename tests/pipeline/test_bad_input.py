@@ -12,8 +12,8 @@ from headrace.results.refresh_results import Mode, Status
 
 @pytest.fixture
 def source(hr: Headrace, ns: str) -> str:
-    hr.spark.sql(f"CREATE TABLE lake.{ns}.t (k INT, v INT, s STRING) USING iceberg")
-    hr.spark.sql(f"INSERT INTO lake.{ns}.t VALUES (1, 10, 'a'), (2, 0, 'b')")
+    rows = "VALUES (1, 10, 'a'), (2, 0, 'b') AS t(k, v, s)"
+    hr.spark.sql(f"CREATE TABLE lake.{ns}.t USING iceberg AS SELECT * FROM {rows}")
     return f"lake.{ns}.t"
 
 

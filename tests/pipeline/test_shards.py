@@ -138,6 +138,7 @@ def test_rows_that_move_in_more_than_one_landing_arrive(
     hr.sources.drop(source)
 
 
+@pytest.mark.long
 def test_one_source_is_shared_by_several_stream_tables(
     hr: Headrace, ns: str, urls: list[str], dbs: list[psycopg.Connection]
 ) -> None:

@@ -10,6 +10,7 @@ import psycopg
 import pytest
 from kit import pg_bank
 from kit.logical import LogicalServer, logical_server
+from kit.long_tests import LONG
 from kit.sink_writer import killed_after, looking
 
 from headrace.api.facade import Headrace
@@ -17,7 +18,7 @@ from headrace.config import Settings
 from headrace.errors import EnvironmentFault
 
 TOTAL = 2 * pg_bank.TOTAL
-ROUNDS = 6
+ROUNDS = 6 if LONG else 4
 
 
 @pytest.fixture

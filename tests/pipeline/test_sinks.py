@@ -72,8 +72,8 @@ def test_a_round_trip(hr: Headrace, ns: str, sinks: str, db: psycopg.Connection)
 def test_a_sink_follows_replacement_promotion_and_maintenance(
     hr: Headrace, ns: str, sinks: str, db: psycopg.Connection
 ) -> None:
-    hr.spark.sql(f"CREATE TABLE lake.{ns}.o (id BIGINT, region STRING, amount DECIMAL(12,2)) USING iceberg")
-    hr.spark.sql(f"INSERT INTO lake.{ns}.o SELECT id, concat('r', id % 4), id FROM range(40)")
+    rows = "id, concat('r', id % 4) AS region, CAST(id AS DECIMAL(12,2)) AS amount FROM range(40)"
+    hr.spark.sql(f"CREATE TABLE lake.{ns}.o USING iceberg AS SELECT {rows}")
     stream, target = f"{ns}.revenue", f"{ns}_target"
     grouped = f"SELECT region, sum(amount) AS total FROM {ns}.o GROUP BY region"
     hr.create_stream_table(stream, grouped)
@@ -94,7 +94,7 @@ def test_a_sink_follows_replacement_promotion_and_maintenance(
     hr.promote_green(stream)
     assert hr.sinks.write(target)[0].how == "change"
     same(hr, db, stream, target)
-    hr.maintain(older_than=dt.timedelta(0))
+    hr.maintain(stream, older_than=dt.timedelta(0))
     change("region = 'r3'")
     assert db.execute("SELECT %s::regclass::oid", (target,)).fetchone() == oid
     hr.create_stream_table(stream, grouped.replace("AS total", "AS total, count(*) AS n"), or_replace=True)

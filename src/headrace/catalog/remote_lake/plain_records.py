@@ -17,7 +17,7 @@ Record = TypeVar("Record")
 def to_plain(value: Any) -> Any:
     """Return a record as JSON values; mappings become lists of pairs, for any keys."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: to_plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        return {field.name: to_plain(getattr(value, field.name)) for field in dataclasses.fields(value) if field.init}
     if isinstance(value, dt.datetime):
         return value.isoformat()
     if isinstance(value, Enum):

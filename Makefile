@@ -25,7 +25,9 @@ ORDER = $(addprefix tests/fast/,test_layers.py test_rooms.py test_papers.py test
 SPARK_TIERS = tests/spark tests/pipeline tests/cli
 OTHER_POSTGRES ?= 15
 SUITES ?= tpcds nexmark
-FILES ?= tests/pipeline
+FILES ?=
+# What a cluster plays of the Spark tier when FILES names nothing.
+ON_A_CLUSTER = $(addprefix tests/pipeline/test_,life.py gates.py)
 SCALE ?= 1
 ROUNDS ?= 2
 
@@ -114,12 +116,13 @@ test-dbt: setup ## `dbt build` and all that goes wrong, by the adapter of integr
 test-rest: setup ## A lake in an Iceberg REST catalog: Iceberg's own test server, killed at every step, and Nessie
 	@scripts/setup-beside cluster && scripts/setup-beside rest && $(WITH_JAVA) $(PYTEST) tests/rest
 
-test-cluster: setup ## A Spark cluster and a simulated S3 on loopback: refreshes, executors, workers and drivers killed
+test-cluster: setup ## A Spark cluster and a simulated S3 on loopback: processes killed, and pipelines of the Spark tier (FILES=…)
 	@scripts/setup-beside cluster && $(WITH_JAVA) $(PYTEST) tests/cluster
+	@HEADRACE_TEST_CLUSTER=1 $(WITH_JAVA) $(PYTEST) $(or $(FILES),$(ON_A_CLUSTER))
 
 test-connect: setup ## The Spark tier's pipelines against a Spark Connect server, without a JVM in the tests' process (FILES=…)
 	@scripts/setup-beside connect && HEADRACE_TEST_CONNECT=1 $(WITH_JAVA) \
-		scripts/with-tmp-in-memory .venv-connect/bin/python -m pytest $(FILES)
+		scripts/with-tmp-in-memory .venv-connect/bin/python -m pytest $(or $(FILES),tests/pipeline)
 
 docs: .venv-docs/.stamp ## The documentation as a site, in build/site; a broken link fails
 	@NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build

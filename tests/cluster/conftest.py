@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 from catalog_kit.databases import Postgres
-from catalog_kit.proxy import BreakingProxy
-from kit.cluster_project import ENVIRONMENT, ClusterProjects
-from kit.object_store import ObjectStore, object_store
-from kit.spark_cluster import SparkCluster, spark_cluster
+from kit.cluster_project import ENVIRONMENT, ClusterProjects, cluster_projects
+from kit.object_store import ObjectStore
+from kit.spark_cluster import SparkCluster
 
 import headrace
 from headrace import config
@@ -23,24 +22,19 @@ _numbers = itertools.count(1)
 
 
 @pytest.fixture(scope="session")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
-    with object_store(tmp_path_factory.mktemp("store")) as running:
+def projects(tmp_path_factory: pytest.TempPathFactory, postgres: Postgres) -> Iterator[ClusterProjects]:
+    with cluster_projects(tmp_path_factory.mktemp("cluster"), postgres) as running:
         yield running
 
 
 @pytest.fixture(scope="session")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
-    with spark_cluster(tmp_path_factory.mktemp("cluster")) as running:
-        yield running
+def store(projects: ClusterProjects) -> ObjectStore:
+    return projects.store
 
 
 @pytest.fixture(scope="session")
-def projects(
-    tmp_path_factory: pytest.TempPathFactory, cluster: SparkCluster, store: ObjectStore, postgres: Postgres
-) -> Iterator[ClusterProjects]:
-    proxy = BreakingProxy(postgres.socket_folder)  # Spark's JDBC driver knows no sockets of Unix
-    yield ClusterProjects(tmp_path_factory.mktemp("projects"), cluster, store, proxy.port)
-    proxy.close()
+def cluster(projects: ClusterProjects) -> SparkCluster:
+    return projects.cluster
 
 
 @pytest.fixture(scope="session")

@@ -7,12 +7,18 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kit.object_store import SECRET, ObjectStore
-from kit.spark_cluster import SparkCluster
+from catalog_kit.databases import Postgres
+from catalog_kit.proxy import BreakingProxy
+
+from headrace import config
+from headrace.config import Settings
+from kit.object_store import SECRET, ObjectStore, object_store
+from kit.spark_cluster import SparkCluster, spark_cluster
 from kit.sparks import SHORT_LIVED
 
 ENVIRONMENT = {"TEST_S3_SECRET": SECRET, "SPARK_LOCAL_IP": "127.0.0.1"}
@@ -39,12 +45,14 @@ class ClusterProjects:
         cluster: Their Spark.
         store: Their object store.
         port: Where their PostgreSQL is reached.
+        postgres: That server.
     """
 
     folder: Path
     cluster: SparkCluster
     store: ObjectStore
     port: int
+    postgres: Postgres
     _numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
 
     def write(
@@ -70,6 +78,33 @@ class ClusterProjects:
             f'spark_master = "{self.cluster.url}"\n[spark]\n{spark}{self.store.settings()}'
         )
         return folder
+
+    def settings(self, options: Mapping[str, str]) -> Settings:
+        """Write a project with a bucket and a catalog of its own, and return what it is opened with."""
+        bucket = f"lake-{next(self._numbers)}"
+        self.store.make(bucket)
+        os.environ.update(ENVIRONMENT)
+        return config.load(self.write(self.postgres.fresh(), bucket=bucket, options=options))
+
+
+@contextmanager
+def cluster_projects(folder: Path, postgres: Postgres) -> Iterator[ClusterProjects]:
+    """Start a cluster, an object store and a way to PostgreSQL by TCP; end them afterwards."""
+    folders = [folder / name for name in ("store", "cluster", "projects")]
+    for each in folders:
+        each.mkdir()
+    # Spark's JDBC driver knows no sockets of Unix
+    with object_store(folders[0]) as store, spark_cluster(folders[1]) as cluster, _by_tcp(postgres) as port:
+        yield ClusterProjects(folders[2], cluster, store, port, postgres)
+
+
+@contextmanager
+def _by_tcp(postgres: Postgres) -> Iterator[int]:
+    proxy = BreakingProxy(postgres.socket_folder)
+    try:
+        yield proxy.port
+    finally:
+        proxy.close()
 
 
 def environment() -> dict[str, str]:

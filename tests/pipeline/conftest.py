@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import psycopg
 import pytest
+from kit.cluster_project import cluster_projects
 from kit.connect_server import connect_server, remote
 from kit.logical import LogicalServer, logical_server
 from kit.sparks import FOR_A_TIER
@@ -21,6 +22,9 @@ _numbers = itertools.count(1)
 
 OVER_CONNECT = bool(os.environ.get("HEADRACE_TEST_CONNECT"))
 """Whether this process speaks to a server instead of having a JVM of its own."""
+
+ON_A_CLUSTER = bool(os.environ.get("HEADRACE_TEST_CLUSTER"))
+"""Whether executors are processes of their own, the lake is in an object store and the catalog in PostgreSQL."""
 
 LONGEST = (
     "test_tpch22.py",
@@ -39,8 +43,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
-    """The project; under `make test-connect` its Spark is a Connect server's."""
+def project(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Settings]:
+    """The project; under `make test-connect` its Spark is a Connect server's, under `make test-cluster` a cluster."""
     root = tmp_path_factory.mktemp("project")
     hadoop = root / "hadoop"
     options = {
@@ -49,6 +53,10 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
         "spark.sql.catalog.other.warehouse": str(hadoop),
         "spark.driver.extraJavaOptions": FOR_A_TIER,
     }
+    if ON_A_CLUSTER:
+        with cluster_projects(root, request.getfixturevalue("postgres")) as projects:
+            yield projects.settings(options)
+        return
     settings = replace(default_settings(root), spark_master="local[2]", spark_options=options)
     if not OVER_CONNECT:
         yield settings

@@ -65,6 +65,8 @@ def compare(name: str, screens: list[tuple[str, str]]) -> None:
 
 def lasting(text: str) -> list[str]:
     """Return the lines of screens without durations, moments and what is drawn by lot."""
+    # whether Ctrl-C comes while a table is maintained is decided by the machine
+    text = re.sub(r"Stopping; waiting up to .*?\bonce\.\n", "", text, flags=re.DOTALL)
     text = re.sub(r"_[0-9a-f]{10}_|\b\d{15,}\b", "#", text)
     return [re.sub(r"#( #)+", "#", line) for line in steady(text)]
 

@@ -15,7 +15,7 @@ from kit.surviving_spark import SurvivingSpark
 from headrace.project.new_project import init_project
 
 SCRIPT = Path(__file__).with_name("refresher.py")
-EVERYWHERE = tuple(range(21)) if LONG else (1, 6, 12, 17)
+EVERYWHERE = tuple(range(21)) if LONG else (6, 12)
 SOME = EVERYWHERE if LONG else (5, 16)
 
 

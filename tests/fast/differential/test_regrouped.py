@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from kit.case import Case, Table
 from kit.duck import DuckExecutor
 from kit.histories import histories
+from kit.long_tests import LONG
 from kit.maintained import Maintained, replay
 
 from headrace.algebra.relations import Aggregate, Filter, OuterJoin
@@ -83,7 +84,7 @@ ASKED_TWICE = [
 
 
 @pytest.mark.parametrize("query", BETWEEN_GROUPS + OTHERS + ASKED_ONCE + ASKED_TWICE)
-@settings(max_examples=4 * int(os.environ.get("HEADRACE_EXAMPLES", "1")), deadline=None)
+@settings(max_examples=(4 if LONG else 2) * int(os.environ.get("HEADRACE_EXAMPLES", "1")), deadline=None)
 @given(data=st.data())
 def test_followed(query: str, data: st.DataObject) -> None:
     replay(EXECUTOR, Case(query, TABLES, data.draw(histories(TABLES))))

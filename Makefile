@@ -25,7 +25,6 @@ ORDER = $(addprefix tests/fast/,test_layers.py test_rooms.py test_papers.py test
 SPARK_TIERS = tests/spark tests/pipeline tests/cli
 OTHER_POSTGRES ?= 15
 SUITES ?= tpcds nexmark
-FILES ?=
 # What a cluster plays of the Spark tier when FILES names nothing.
 ON_A_CLUSTER = $(addprefix tests/pipeline/test_,life.py gates.py)
 SCALE ?= 1

@@ -138,6 +138,8 @@ class Chaos:
             if all(process.working for process in self.processes):
                 break
             self.step(catalog)
+        else:
+            pytest.fail("a scheduler never has work")
         victim = self.chance.choice(self.processes)
         if number % 2:
             victim.popen.send_signal(signal.SIGUSR1)

@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -93,18 +93,9 @@ def cluster_projects(folder: Path, postgres: Postgres) -> Iterator[ClusterProjec
     folders = [folder / name for name in ("store", "cluster", "projects")]
     for each in folders:
         each.mkdir()
-    # Spark's JDBC driver knows no sockets of Unix
-    with object_store(folders[0]) as store, spark_cluster(folders[1]) as cluster, _by_tcp(postgres) as port:
-        yield ClusterProjects(folders[2], cluster, store, port, postgres)
-
-
-@contextmanager
-def _by_tcp(postgres: Postgres) -> Iterator[int]:
-    proxy = BreakingProxy(postgres.socket_folder)
-    try:
-        yield proxy.port
-    finally:
-        proxy.close()
+    proxy = BreakingProxy(postgres.socket_folder)  # Spark's JDBC driver knows no sockets of Unix
+    with object_store(folders[0]) as store, spark_cluster(folders[1]) as cluster, closing(proxy):
+        yield ClusterProjects(folders[2], cluster, store, proxy.port, postgres)
 
 
 def environment() -> dict[str, str]:

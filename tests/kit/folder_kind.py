@@ -53,6 +53,7 @@ class FolderTable:
     renamed: Mapping[str, str] = field(default_factory=dict)
     key: tuple[str, ...] | None = None
     reshaped: bool = False
+    folders: tuple[str, ...] = ()
 
     @property
     def details(self) -> Json:

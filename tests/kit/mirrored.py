@@ -109,9 +109,8 @@ class Mirrors:
 def translated(sql: str) -> str:
     """A statement of landing for DuckDB."""
     sql = re.sub(r"CAST\(X'(\w+)' AS STRING\)", lambda hexed: _quoted(bytes.fromhex(hexed[1]).decode()), sql)
-    text = re.sub(r"parquet\.`([^`]*)`", r"`__file:\1`", sql)
-    (out,) = sqlglot.transpile(text, read="spark", write="duckdb")
-    return re.sub(r'"__file:([^"]*)"', r"read_parquet('\1/*.parquet')", out)
+    (out,) = sqlglot.transpile(sql, read="spark", write="duckdb")
+    return re.sub(r'"(/[^"]*)"', r"read_parquet('\1/*.parquet')", out)
 
 
 def _name(column: str) -> str:

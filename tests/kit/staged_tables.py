@@ -65,7 +65,9 @@ class StagedTables:
 def defined(catalog: Catalog, *names: TableName) -> None:
     """Define stream tables over `shop.orders`."""
     for name in names:
-        catalog.create_stream_table(Definition(name, f"SELECT * FROM {ORDERS}", (ORDERS,), details={"a": {"b": [1]}}))
+        catalog.create_stream_table(
+            Definition(name, f"SELECT * FROM {ORDERS}", (ORDERS,), details={"refusals": [], "a": {"b": [1]}})
+        )
     catalog.observe([Observation(ORDERS, 1, "uuid")])
 
 

@@ -17,6 +17,7 @@ from headrace.config import default_settings
 from headrace.errors import HeadraceError
 from headrace.lakes.lake_settings import LakeSettings
 from headrace.names import LAKE, SYSTEM_NAMESPACE, TableName
+from headrace.observability.status import status
 from headrace.project.doctor import Outcome, check_lake
 
 LOG = TableName(LAKE, (SYSTEM_NAMESPACE,), "shop_a_log")
@@ -152,3 +153,9 @@ def test_the_doctor_says_so(shop: Shop, proxy: RestProxy, tmp_path: Path) -> Non
     check = check_lake(replace(default_settings(tmp_path), lake=LakeSettings(proxy.uri)))
     assert (check.outcome, "one table at a time" in check.finding) == (Outcome.WARN, True)
     assert "groups of stream tables are refused" in str(check.remedy)
+
+
+def test_status_says_so(shop: Shop) -> None:
+    defined(shop.catalog, shop.name("a"))
+    shop.publish(a=(1,))
+    assert [info.eventual for info in status(shop.catalog, {}, None)] == [True]

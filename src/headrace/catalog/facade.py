@@ -231,6 +231,16 @@ class Catalog(Answers, SchedulerCatalog, SafeguardCatalog, KeyCatalog, Deploymen
             self.look(names)
         return super().foreign_writes(names)
 
+    def files_kept_by_server(self, names: Collection[TableName]) -> frozenset[TableName]:
+        """Return the tables whose files nobody may delete but the server that has the lake."""
+        if self._server is None:
+            return frozenset()
+        return frozenset(map(_pointers.name_of, self._server.keeping_files(set(map(_pointers.key_of, names)))))
+
+    def moves_together(self) -> bool:
+        """Return whether all tables of a publication are shown at once: always, but in some REST catalogs."""
+        return self._server is None or self._server.at_once()
+
     def refuse_one_by_one(self, what: str) -> None:
         """Refuse what changes several tables at once, where the lake is in a server that does not.
 

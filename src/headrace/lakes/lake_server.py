@@ -54,6 +54,10 @@ class LakeServer(Protocol):
         """Return tables and views as they are now; absent ones are left out."""
         ...
 
+    def keeping_files(self, keys: Collection[Key]) -> set[Key]:
+        """Return the tables whose files only the server may delete (Iceberg's property `gc.enabled` is false)."""
+        ...
+
     def names(self) -> set[Key]:
         """Return the names of all tables and views."""
         ...

@@ -34,6 +34,7 @@ def status(
         wanted = [reader.stream_table(n).name for n in names] if names is not None else list(tables)
         frontiers, newest, last = reader.frontiers(), reader.newest_versions(), reader.last_refreshes()
         dependencies, changed = reader.dependencies(), {w.name: w for w in reader.foreign_writes()}
+    eventual = not catalog.moves_together()
     consumers: dict[TableName, list[str]] = {}
     for reader_name, sources in dependencies.items():
         for source in sources:
@@ -48,6 +49,7 @@ def status(
             last.get(n),
             consumers.get(n, []),
             [changed[stored] for stored in tables[n].stored if stored in changed],
+            eventual,
         )
         for n in wanted
     )
@@ -61,6 +63,7 @@ def _info(
     last: HistoryEntry | None,
     consumers: list[str],
     changed: list[ForeignWrite],
+    eventual: bool,
 ) -> StreamTableInfo:
     refusals = refusals_of(table.details)
     failed = last is not None and last.outcome is Outcome.FAILED
@@ -84,6 +87,7 @@ def _info(
         stopped_reason=table.stopped_reason,
         properties=dict(table.options),
         damage="; ".join(f"{write.name} {write.what}" for write in changed) or None,
+        eventual=eventual,
     )
 
 

@@ -26,7 +26,16 @@ from headrace.catalog import (
 from headrace.catalog.relations import not_found
 from headrace.errors import HeadraceError, UserError
 from headrace.frontier import Frontier
-from headrace.lake.maintenance_tasks import Policy, Task, plan_maintenance, purge, remove_orphans, run_tasks, trim_log
+from headrace.lake.maintenance_tasks import (
+    Chore,
+    Policy,
+    Task,
+    plan_maintenance,
+    purge,
+    remove_orphans,
+    run_tasks,
+    trim_log,
+)
 from headrace.lake.pins import plan_pins
 from headrace.names import CLOCK, LAKE, STAGING, TableName
 from headrace.ports import Runner, Session
@@ -40,6 +49,8 @@ from headrace.results.refresh_results import Record
 
 BUSY = frozenset({"DEFINITION_CHANGED", "LEASE_HELD", "STAGING_CHANGED", "COMMIT_CONFLICT", "FOREIGN_WRITER"})
 """Somebody else works on a table, which is left alone this time; others are not."""
+
+KEPT_BY_SERVER = "its catalog server keeps old files, and removes them by itself (gc.enabled = false)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +132,8 @@ def maintain(
     if names is None and not dry_run:
         catalog.reset_staging()  # what was being made by somebody who was killed
     if names is None:
-        results += _remove_dropped(catalog, session, older_than, dry_run)
+        kept = catalog.files_kept_by_server([name for table in stored.values() for name in table.stored])
+        results += [] if kept else _remove_dropped(catalog, session, older_than, dry_run)
     return (*results, *_pins(catalog, session, needs, stored if names is None else names, dry_run))
 
 
@@ -166,7 +178,7 @@ def _table(
         return [MaintenanceResult(str(foreign[0].name), "skipped", "it was written by somebody else")]
     pointers = {n: p.metadata_location for n, p in catalog.pointers(LAKE, table.stored).items()}
     now = dt.datetime.now(dt.UTC)
-    results = []
+    kept, results = catalog.files_kept_by_server(table.stored), []
     for stored in (t for t in table.stored if t in pointers):
         staged, meta = stored.within(STAGING), metadata(pointers[stored])
         current = {meta.current_snapshot_id} if meta.current_snapshot_id is not None else set()
@@ -177,7 +189,11 @@ def _table(
             tasks += tuple(t for t in plan_maintenance(staged, meta, needed=needed, now=now, policy=policy))
         else:
             tasks = plan_maintenance(staged, meta, needed=needed, now=now, policy=policy)
-        tasks += (remove_orphans(staged, now, policy, location=meta.location),)
+        if stored in kept:
+            tasks = tuple(t for t in tasks if t.chore is not Chore.EXPIRE)
+            results.append(MaintenanceResult(str(stored), "skipped", KEPT_BY_SERVER))
+        else:
+            tasks += (remove_orphans(staged, now, policy, location=meta.location),)
         results += [MaintenanceResult(str(stored), t.chore.value.lower(), t.sql) for t in tasks]
         if not dry_run:
             before = untouched(catalog, stored)

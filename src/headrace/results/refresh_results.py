@@ -181,6 +181,8 @@ class StreamTableInfo(Record):
         epoch: How often that group was published; None without one.
         damage: What another program did to the tables it is stored in; None when they are as Headrace published them.
             `repair` undoes it.
+        eventual: Whether the REST catalog shows its publications table by table, so that what is read from several
+            stream tables at one moment may be of different ones.
     """
 
     name: str
@@ -217,6 +219,7 @@ class StreamTableInfo(Record):
     policy: str | None = None
     epoch: int | None = None
     damage: str | None = None
+    eventual: bool = False
 
     @property
     def is_late(self) -> bool:

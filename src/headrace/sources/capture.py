@@ -62,6 +62,11 @@ class LandedTable(Protocol):
         """Return whether the change has so few rows that one place can hold them."""
         ...
 
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """Return the folders of Parquet files that its queries read, by temporary views that are called like them."""
+        ...
+
     def rows_sql(self) -> str:
         """Query of the new state's rows, where `replaced`."""
         ...

@@ -203,6 +203,34 @@ EVIDENCE: tuple[tuple[str, _Kind], ...] = (
             message="Another writer changed the table in the meantime.",
         ),
     ),
+    (
+        r"NotAuthorizedException|ForbiddenException",
+        _Kind(
+            "LAKE_DENIED",
+            EnvironmentFault,
+            "Check the credentials in the environment of this process, and what that user may do there.",
+            message="The REST catalog does not allow it.",
+        ),
+    ),
+    (
+        r"RESTException: Error occurred while processing|ServiceUnavailableException",
+        _Kind(
+            "LAKE_UNREACHABLE",
+            EnvironmentFault,
+            "Check that it runs and that this machine reaches it; what is published stays as it is.",
+            retryable=True,
+            message="The REST catalog does not answer.",
+        ),
+    ),
+    (
+        r"RESTException: Unable to process|BadRequestException: Malformed request|ServiceFailureException",
+        _Kind(
+            "LAKE_REFUSED",
+            EnvironmentFault,
+            "What the server says is its own; check namespace, warehouse and rights there.",
+            message="The REST catalog refused a request.",
+        ),
+    ),
     *((fault.says, _of_store(fault)) for fault in STORE_FAULTS),
     (
         r"Checkpoint block rdd_\S+ not found|ExecutorLostFailure|cannot rollback the ResultStage|"
@@ -312,6 +340,15 @@ EVIDENCE: tuple[tuple[str, _Kind], ...] = (
             EnvironmentFault,
             "Something deleted files of the warehouse. A FULL refresh rebuilds a stream table from its sources.",
             message="A file that a table needs is missing.",
+        ),
+    ),
+    (
+        r"Cannot find snapshot with ID",
+        _Kind(
+            "HISTORY_EXPIRED",
+            UserError,
+            "`headrace maintain --older-than` says how long snapshots are kept; some REST catalogs keep none.",
+            message="The table can no longer be read as it was then.",
         ),
     ),
     (r"NamespaceNotEmptyException", _Kind("NAMESPACE_NOT_EMPTY", UserError, "Drop its tables first.")),

@@ -88,6 +88,12 @@ def test_status_tells_what_is_behind_stopped_failed_and_full_only() -> None:
     assert "shop.paused is not refreshed by schedule: paused" in text
 
 
+def test_status_says_where_tables_move_one_by_one() -> None:
+    said = "changes one table at a time"
+    assert said in drawn(tables.standing([info(eventual=True), info("shop.other", eventual=True)], NOW))
+    assert said not in drawn(tables.standing([info()], NOW))
+
+
 def test_status_of_an_empty_project_says_how_to_go_on() -> None:
     assert "headrace create --help" in drawn(tables.standing([], NOW))
 

@@ -116,6 +116,11 @@ def standing(infos: Sequence[StreamTableInfo], now: dt.datetime) -> Iterator[Ren
             _lag(info) + ", ".join(info.behind),
         )
     yield table
+    if any(info.eventual for info in infos):
+        yield (
+            "The REST catalog changes one table at a time: what is read from several stream tables at one moment "
+            "may be of different publications."
+        )
     yield from footnotes(infos)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import re
 import threading
 import time
 from collections.abc import Collection, Mapping
@@ -24,6 +25,9 @@ for thirty."""
 
 _RENEWED_BEFORE = 60.0
 """Seconds before its end that a token is asked for anew."""
+
+_KNOWS_NO_V3 = re.compile(r"(?i)\bversion\W*3\b")
+"""How servers say that tables of Iceberg's newest format are none for them."""
 
 
 class Refused(Exception):
@@ -165,11 +169,14 @@ class HttpApi:
                 detail=str(refused),
                 hint="Check uri and warehouse of [lake] in headrace.toml; `headrace doctor` asks the server.",
             )
+        hint = "What the server says is its own; check namespace, warehouse and rights there."
+        if _KNOWS_NO_V3.search(str(refused)):
+            hint = "It does not know version 3 of Iceberg's format: write format_version = 2 into headrace.toml."
         return EnvironmentFault(
             "LAKE_REFUSED",
             f"The catalog server at {shown} refused a request; nothing was published.",
             detail=str(refused),
-            hint="What the server says is its own; check namespace, warehouse and rights there.",
+            hint=hint,
         )
 
     def unreachable(self, detail: str) -> EnvironmentFault:

@@ -53,6 +53,11 @@ class RestLake:
         found = side_by_side(self._entry, sorted(keys))
         return {key: entry for key, entry in found.items() if entry is not None}
 
+    def keeping_files(self, keys: Collection[Key]) -> set[Key]:
+        """Return the tables whose files only the server may delete; see `LakeServer`."""
+        found = side_by_side(self._load, sorted(keys))
+        return {key for key, table in found.items() if table is not None and _keeps_files(table["metadata"])}
+
     def names(self) -> set[Key]:
         """Return the names of all tables and views."""
         kinds = ["tables", *(["views"] if self._api.can("GET", _VIEWS) else [])]
@@ -349,6 +354,10 @@ def _carries(publication: str, table: Json) -> bool:
 
 def _uuid(table: Json) -> str:
     return str(table["metadata"]["table-uuid"])
+
+
+def _keeps_files(metadata: Json) -> bool:
+    return str((metadata.get("properties") or {}).get("gc.enabled")).lower() == "false"
 
 
 def _described(publication: str, move: LakeMove, before: Json, after: Json, *, expire: bool = True) -> Json:

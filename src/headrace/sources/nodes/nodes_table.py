@@ -71,6 +71,11 @@ class NodesTable:
         """Return whether the change has few rows."""
         return all(part.few for part in self.parts.values())
 
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """Return the folders that its queries read."""
+        return tuple(folder for part in self.parts.values() for folder in part.folders)
+
     def rows_sql(self) -> str:
         """Query of the new state's rows."""
         return " UNION ALL ".join(self._tagged(node, part.rows_sql()) for node, part in self.parts.items())
@@ -124,6 +129,7 @@ class Unread:
     replaced: bool = False
     reshaped: bool = False
     few: bool = False
+    folders: tuple[str, ...] = ()
 
     def rows_sql(self) -> str:
         """Query of no rows."""

@@ -63,6 +63,11 @@ class PostgresTable:
         """Return whether the change has few rows: of each key one that goes and one that comes."""
         return not self.replaced and not self.spooled.truncated and 2 * self.spooled.rows <= FEW
 
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """Return the folders that its queries read."""
+        return self.spooled.folders
+
     def rows_sql(self) -> str:
         """Query of a new snapshot's rows."""
         return new_rows_sql(self.table, self.spooled)

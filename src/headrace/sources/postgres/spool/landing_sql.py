@@ -1,6 +1,9 @@
 """SQL of a mirror's change from a spooled batch: rows with their net weights.
 
-Pure. By key, the change of a batch is Δ = −(mirror ⋉ touched keys) + last images: whatever happened in between, the
+Pure. Spooled files are read by temporary views that have their folders' names. Spark would read ``parquet.`folder` ``,
+too, but asks the lake first whether it has such a table, and servers refuse to look for one with slashes in its name.
+
+By key, the change of a batch is Δ = −(mirror ⋉ touched keys) + last images: whatever happened in between, the
 mirror's row goes and the last image comes, and equal ones cancel. A key that began with an INSERT has no row in the
 mirror, so a batch of inserts reads no mirror at all.
 
@@ -65,6 +68,11 @@ class Spooled:
         """Return whether there are no rows."""
         return self.folder is None and self.literal is None
 
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """Return all folders that have files."""
+        return tuple(folder for folder in (self.folder, self.touched, self.again) if folder is not None)
+
 
 def origin_of(number: int) -> str:
     """Return the spooled column: a value of the key that a row had when the batch began."""
@@ -86,11 +94,9 @@ def _whole(table: RemoteTable, spooled: Spooled) -> str:
     parts, places = [], {c.name: number for number, c in enumerate(table.columns)}
     if spooled.folder is not None:
         same = " AND ".join(f"p.{place_of(places[k])} = t.{place_of(n)}" for n, k in enumerate(table.key))
-        parts.append(
-            f"SELECT p.* FROM {_file(spooled)} AS p LEFT ANTI JOIN parquet.{quote(spooled.touched)} AS t ON {same}"
-        )
+        parts.append(f"SELECT p.* FROM {_file(spooled)} AS p LEFT ANTI JOIN {quote(spooled.touched)} AS t ON {same}")
     if spooled.again is not None:  # keys that are written in two ways may have been asked for twice
-        parts.append(f"SELECT DISTINCT * FROM parquet.{quote(spooled.again)}")
+        parts.append(f"SELECT DISTINCT * FROM {quote(spooled.again)}")
     return f"({' UNION ALL '.join(parts)})"
 
 
@@ -204,4 +210,4 @@ def _key(table: RemoteTable) -> str:
 
 
 def _file(spooled: Spooled) -> str:
-    return spooled.literal or f"parquet.{quote(spooled.folder or '')}"
+    return spooled.literal or quote(spooled.folder or "")

@@ -238,7 +238,7 @@ class Catalog(Answers, SchedulerCatalog, SafeguardCatalog, KeyCatalog, Deploymen
         return frozenset(map(_pointers.name_of, self._server.keeping_files(set(map(_pointers.key_of, names)))))
 
     def moves_together(self) -> bool:
-        """Return whether all tables of a publication are shown at once: always, but in some REST catalogs."""
+        """Return whether all tables of a publication are shown at once; some REST catalogs do not."""
         return self._server is None or self._server.at_once()
 
     def refuse_one_by_one(self, what: str) -> None:

@@ -55,7 +55,7 @@ class LakeServer(Protocol):
         ...
 
     def keeping_files(self, keys: Collection[Key]) -> set[Key]:
-        """Return the tables whose files only the server may delete (Iceberg's property `gc.enabled` is false)."""
+        """Return the tables whose files only the server may delete: `gc.enabled` is false there."""
         ...
 
     def names(self) -> set[Key]:

@@ -64,7 +64,7 @@ class LandedTable(Protocol):
 
     @property
     def folders(self) -> tuple[str, ...]:
-        """Return the folders of Parquet files that its queries read, by temporary views that are called like them."""
+        """Return folders of Parquet files; its queries read them by temporary views of their names."""
         ...
 
     def rows_sql(self) -> str:

@@ -53,6 +53,21 @@ def counted(frame: DataFrame, rows: int) -> DataFrame:
     return frame_of(session, plan)
 
 
+def checkpoint_on_server(frame: DataFrame) -> DataFrame:
+    """Return a checkpoint over Spark Connect, whose rows are computed when it is read first.
+
+    PySpark hands it to the session that this process has begun with, which finds nothing of that name on the server
+    where the frame belongs to another one.
+
+    Args:
+        frame: What is kept, of a session over Spark Connect.
+    """
+    checkpoint: Any = frame.localCheckpoint(eager=False)
+    checkpoint._session = checkpoint._plan._spark_session = frame.sparkSession
+    kept: DataFrame = checkpoint
+    return kept
+
+
 def free(frame: DataFrame) -> None:
     """Drop a checkpoint's rows; never fails.
 

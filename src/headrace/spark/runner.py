@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.algebra.schema import Column
 from headrace.names import TableName, quote
 from headrace.semantics import ANSI, CASE_SENSITIVE, TIME_ZONE, Semantics
-from headrace.spark.checkpoints import counted, free
+from headrace.spark.checkpoints import checkpoint_on_server, counted, free
 from headrace.spark.errors import translated
 from headrace.spark.iceberg_deletion import forget, purge
 from headrace.spark.interrupts import interrupt_session
@@ -111,7 +111,10 @@ class SparkRunner:
                 child = SparkRunner(self._sibling(semantics))
                 child._shared = self._shared
                 self._shared.children[semantics] = child
-            return child
+        if not self.classic:  # where each session has tags of its own
+            for tag in self.session.getTags() - child.session.getTags():
+                child.session.addTag(tag)
+        return child
 
     def _sibling(self, semantics: Semantics) -> SparkSession:
         with translated():
@@ -139,7 +142,7 @@ class SparkRunner:
             former = self._shared.functions
             if functions is former:
                 return
-            for session in (self.session, *self.derived()):
+            for session in self._sessions():
                 register(session, functions, former)
             self._shared.functions = functions
 
@@ -225,7 +228,7 @@ class SparkRunner:
                 # table expressions through a whole statement): every reader would compute them again
                 frame.unpersist()
                 with self._without_constraints():
-                    frame = frame.localCheckpoint(eager=False)
+                    frame = checkpoint_on_server(frame)
                 self._checkpoints.add(name)
                 frame.createOrReplaceTempView(name)
             self._frames[name] = frame
@@ -412,7 +415,9 @@ class SparkRunner:
             try:
                 yield
             finally:
-                self.session.removeTag(group.id)
+                for session in self._sessions():
+                    if group.id in session.getTags():
+                        session.removeTag(group.id)
             return
         context = self.session.sparkContext
         context.setJobGroup(group.id, label)
@@ -442,8 +447,11 @@ class SparkRunner:
 
     def interrupt_all(self) -> None:
         """Stop what runs in this runner's sessions, and nothing of others; never fails."""
-        for session in (self.session, *self.derived()):
+        for session in self._sessions():
             interrupt_session(session)
+
+    def _sessions(self) -> tuple[SparkSession, ...]:
+        return tuple(dict.fromkeys((self.session, *self.derived())))
 
     def derived(self) -> tuple[SparkSession, ...]:
         """Return the sessions that were made of this runner's."""
@@ -455,7 +463,8 @@ class SparkRunner:
             if self.classic:
                 self.session.sparkContext.cancelJobGroup(group.id)
             else:
-                self.session.interruptTag(group.id)
+                for session in self._sessions():
+                    session.interruptTag(group.id)
 
 
 def _force(frame: DataFrame, aggregates: Mapping[str, str]) -> dict[str, Any]:

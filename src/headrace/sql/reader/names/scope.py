@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,13 @@ class Scope:
     columns: tuple[Visible, ...]
     case_sensitive: bool
     opaque: bool = False
+    _named: dict[str, list[Visible]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        named: dict[str, list[Visible]] = {}
+        for column in self.columns:
+            named.setdefault(self._folded(column.name), []).append(column)
+        object.__setattr__(self, "_named", named)
 
     def resolve(self, parts: tuple[str, ...]) -> Found | None:
         """Resolve a name: the longest qualifier that fits wins, as in Spark.
@@ -58,7 +65,8 @@ class Scope:
         """
         for length in range(len(parts) - 1, -1, -1):
             qualifier, name = parts[:length], parts[length]
-            fitting = [c for c in self.columns if self._fits(c, qualifier, name)]
+            same = self._named.get(self._folded(name), ())
+            fitting = [c for c in same if (qualifier or not c.hidden) and self.qualified(c, qualifier)]
             if len(fitting) > 1:
                 raise AmbiguousNameError(".".join(parts))
             if fitting:
@@ -72,11 +80,6 @@ class Scope:
         except AmbiguousNameError:
             return True
 
-    def _fits(self, column: Visible, qualifier: tuple[str, ...], name: str) -> bool:
-        if column.hidden and not qualifier:
-            return False
-        return self.same(column.name, name) and self.qualified(column, qualifier)
-
     def qualified(self, column: Visible, qualifier: tuple[str, ...]) -> bool:
         """Return whether a qualifier as written selects the column."""
         if len(qualifier) > len(column.qualifier):
@@ -86,7 +89,10 @@ class Scope:
 
     def same(self, a: str, b: str) -> bool:
         """Return whether two identifiers are the same."""
-        return a == b if self.case_sensitive else a.lower() == b.lower()
+        return a == b or self._folded(a) == self._folded(b)
+
+    def _folded(self, name: str) -> str:
+        return name if self.case_sensitive else name.lower()
 
     def star(self, qualifier: tuple[str, ...] = ()) -> tuple[Visible, ...] | None:
         """Return the columns of `*` or `qualifier.*`; None where the order is not certain."""

@@ -7,7 +7,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,10 +29,12 @@ class ConnectServer:
 
     Args:
         address: Such as `sc://127.0.0.1:40001`.
+        ui: Where its UI and REST interface answer, if options have it answer.
         process: Leads a process group of its own.
     """
 
     address: str
+    ui: str
     process: subprocess.Popen[bytes]
 
     def kill(self) -> None:
@@ -43,20 +45,21 @@ class ConnectServer:
 
 
 @contextmanager
-def connect_server(settings: Settings, log: Path, **options: str) -> Iterator[ConnectServer]:
+def connect_server(settings: Settings, log: Path, options: Mapping[str, str] | None = None) -> Iterator[ConnectServer]:
     """Start a server that has a project's catalogs; end it afterwards.
 
     Args:
         settings: The project's, with a local master.
         log: Receives what the server prints.
-        options: Further options of Spark, with `_` for `.`.
+        options: Further options of Spark.
     """
-    port = _free_port()
+    port, ui = _free_port(), _free_port()
     given = {
         **session_options(settings, ensure(settings)),
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": str(port),
-        **options,
+        "spark.ui.port": str(ui),
+        **(options or {}),
     }
     master = given.pop("spark.master", settings.spark_master)
     submit = Path(pyspark.__file__).parent / "bin" / "spark-submit"
@@ -69,7 +72,7 @@ def connect_server(settings: Settings, log: Path, **options: str) -> Iterator[Co
         process = subprocess.Popen(
             [*command, "spark-internal"], stdout=out, stderr=out, env=environment, start_new_session=True
         )
-    server = ConnectServer(f"sc://127.0.0.1:{port}", process)
+    server = ConnectServer(f"sc://127.0.0.1:{port}", f"http://127.0.0.1:{ui}", process)
     try:
         _await(port, process, log)
         yield server

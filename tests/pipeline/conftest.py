@@ -12,6 +12,7 @@ import pytest
 from kit.cluster_project import cluster_projects
 from kit.connect_server import connect_server, remote
 from kit.logical import LogicalServer, logical_server
+from kit.spark_jobs import UI
 from kit.sparks import FOR_A_TIER
 
 import headrace
@@ -61,8 +62,15 @@ def project(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReq
     if not OVER_CONNECT:
         yield settings
         return
-    with connect_server(settings, root / "connect.log") as server:
+    with connect_server(settings, root / "connect.log", {"spark.ui.enabled": "true"}) as server:
+        os.environ[UI] = server.ui
         yield remote(settings, server)
+
+
+@pytest.fixture(scope="session")
+def over_connect() -> bool:
+    """Whether Spark is a Connect server's, which keeps all rows in Spark's cache and counts fewer."""
+    return OVER_CONNECT
 
 
 @pytest.fixture(scope="session")

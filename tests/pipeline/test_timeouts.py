@@ -6,6 +6,7 @@ import datetime as dt
 import time
 
 import pytest
+from kit.spark_jobs import running_now
 from kit.waiting import running, until
 
 from headrace.api.facade import Headrace
@@ -34,16 +35,6 @@ def slow(hr: Headrace, ns: str) -> str:
     return ns
 
 
-def active_jobs(hr: Headrace) -> list[int]:
-    return list(hr.spark.sparkContext.statusTracker().getActiveJobsIds())
-
-
-def running_tasks(hr: Headrace) -> int:
-    """Count the tasks that still run: a cancelled job's go on until they notice it."""
-    java = hr.spark.sparkContext._jsc
-    return sum(executor.numRunningTasks() for executor in java.sc().statusTracker().getExecutorInfos())
-
-
 def test_it_is_cancelled_with_its_jobs_and_its_slot_is_free(hr: Headrace, slow: str) -> None:
     told: list[Event] = []
     unsubscribe = hr.events.subscribe(told.append)
@@ -59,13 +50,11 @@ def test_it_is_cancelled_with_its_jobs_and_its_slot_is_free(hr: Headrace, slow: 
     assert hr.history(names[0], limit=1)[0].error_code in ("CANCELLED", "REFRESH_TIMEOUT")
     assert [t.version for t in hr.status(names)] == published
     assert [row.total for row in hr.spark.table(f"lake.{slow}.slow").collect()] == [0]
-    until(lambda: active_jobs(hr) == [])  # Spark's status follows a moment later
-    until(lambda: running_tasks(hr) == 0)
+    until(lambda: running_now(hr) == (0, 0))  # Spark's status follows a moment later
 
 
 def test_what_outlasts_the_grace_time_is_cancelled_with_its_jobs(hr: Headrace, slow: str) -> None:
     hr.sql(f"ALTER STREAM TABLE {slow}.slow SET PROPERTIES (timeout = '10 minutes')")
     with running(lambda stopping: hr.run(stopping=stopping, grace=dt.timedelta(0)), grace=300):
-        until(lambda: active_jobs(hr) and running_tasks(hr))
-    until(lambda: active_jobs(hr) == [])
-    until(lambda: running_tasks(hr) == 0)
+        until(lambda: running_now(hr).tasks)
+    until(lambda: running_now(hr) == (0, 0))

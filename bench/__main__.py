@@ -1,6 +1,6 @@
 """Measures what BENCHMARKS.md reports: `python -m bench [suite …]` (see `--help`).
 
-All suites but `growth`, `matrix`, `many-tables` and `citus` run when none is named.
+All suites but `growth`, `matrix`, `many-tables`, `citus` and `connect` run when none is named.
 
 Every figure is a ratio or a time taken side by side in one run on one machine; each case prints as it is measured, and
 everything is written to bench/results/ as JSON.
@@ -19,6 +19,7 @@ from bench import (
     citus,
     commands,
     compilation,
+    connect,
     deployments,
     diamonds,
     dispatch,
@@ -68,11 +69,12 @@ SUITES: dict[str, Callable[[argparse.Namespace], list[Figure]]] = {
     "shards": shards.run,
     "sinks": sinks.run,
     "citus": citus.run,
+    "connect": connect.run,
 }
 
 
 RESULTS = Path(__file__).with_name("results")
-WHEN_NAMED = frozenset({"growth", "matrix", "many-tables", "citus"})
+WHEN_NAMED = frozenset({"growth", "matrix", "many-tables", "citus", "connect"})
 """Suites that take too long, or need what no registry has, and do not run when none is named."""
 
 
@@ -80,7 +82,10 @@ def main() -> int:
     """Run the chosen suites."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument(
-        "suites", nargs="*", choices=[[], *SUITES], help="which; by default all but growth, matrix, many-tables, citus"
+        "suites",
+        nargs="*",
+        choices=[[], *SUITES],
+        help="which; by default all but growth, matrix, many-tables, citus, connect",
     )
     parser.add_argument("--scale", type=float, default=1.0, help="TPC-H scale factor (1)")
     parser.add_argument("--rounds", type=int, default=5, help="repetitions of each case; the median is reported (5)")

@@ -6,6 +6,8 @@ import threading
 from dataclasses import replace
 
 import pytest
+from kit.spark_jobs import running_now
+from kit.waiting import until
 
 import headrace
 from headrace.api.facade import Headrace
@@ -192,6 +194,7 @@ def test_counting_is_cancelled_with_the_refresh(hr: Headrace, alone: str) -> Non
 
     thread = threading.Thread(target=count)
     thread.start()
+    until(lambda: running_now(hr).tasks)  # what is cancelled over Spark Connect while it is planned may still begin
     for _ in range(600):
         runner.cancel_all(f"refresh {name}")
         thread.join(0.1)

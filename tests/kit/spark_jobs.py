@@ -1,4 +1,4 @@
-"""What Spark runs at the moment: its jobs, and its tasks, which go on after a cancellation until they notice it."""
+"""Spark's process, and what runs in it: jobs, and tasks, which go on after a cancellation until they notice it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ import os
 import urllib.request
 from typing import Any, NamedTuple
 
+from pyspark import SparkContext
+
 from headrace.api.facade import Headrace
 
-UI = "HEADRACE_TEST_CONNECT_UI"
-"""Variable that names the UI of the Connect server, where tests speak to one."""
+UI, PROCESS = "HEADRACE_TEST_CONNECT_UI", "HEADRACE_TEST_CONNECT_PROCESS"
+"""Variables that name the UI and the process of the Connect server, where tests speak to one."""
 
 
 class Running(NamedTuple):
@@ -30,6 +32,14 @@ def running_now(hr: Headrace) -> Running:
     context = hr.spark.sparkContext
     executors = context._jsc.sc().statusTracker().getExecutorInfos()
     return Running(len(context.statusTracker().getActiveJobsIds()), sum(each.numRunningTasks() for each in executors))
+
+
+def process_of_spark() -> int:
+    """Return the number of the process that the driver is in."""
+    if (server := os.environ.get(PROCESS)) is not None:
+        return int(server)
+    number: int = SparkContext._gateway.proc.pid  # type: ignore[union-attr]
+    return number
 
 
 def _asked(url: str) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ import pytest
 from kit.cluster_project import cluster_projects
 from kit.connect_server import connect_server, remote
 from kit.logical import LogicalServer, logical_server
-from kit.spark_jobs import UI
+from kit.spark_jobs import PROCESS, UI
 from kit.sparks import FOR_A_TIER
 
 import headrace
@@ -63,7 +63,7 @@ def project(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReq
         yield settings
         return
     with connect_server(settings, root / "connect.log", {"spark.ui.enabled": "true"}) as server:
-        os.environ[UI] = server.ui
+        os.environ.update({UI: server.ui, PROCESS: str(server.process.pid)})
         yield remote(settings, server)
 
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 from kit.random_deployments import left_behind, refusal
-from pyspark import SparkContext
+from kit.spark_jobs import process_of_spark
 
 from headrace.api.facade import Headrace
 from headrace.events import Event, StageStarted
@@ -95,7 +95,7 @@ def test_several_at_once(deployed: Headrace, ns: str) -> None:
 @contextmanager
 def full_disk(room: int) -> Iterator[None]:
     """Let Spark write no file beyond a size: what it writes further ends as on a disk that is full."""
-    pid, unlimited = SparkContext._gateway.proc.pid, (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+    pid, unlimited = process_of_spark(), (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
     resource.prlimit(pid, resource.RLIMIT_FSIZE, (room, resource.RLIM_INFINITY))
     try:
         yield

@@ -73,7 +73,7 @@ def launch_jvm(options: Mapping[str, str]) -> None:
 
 
 def _withdraw(options: Collection[str]) -> None:
-    """Have later sessions start without options that the JVM was started with, such as another project's storage."""
+    """Have later sessions start without options of the JVM, such as another project's storage."""
     from pyspark import SparkContext
 
     for name in options:

@@ -7,9 +7,11 @@ from decimal import Decimal
 
 import pytest
 
+import headrace
 from headrace.api.facade import Headrace
 from headrace.reasons import FullReason
 from headrace.results.refresh_results import Mode
+from headrace.semantics import Semantics
 
 
 def orders(hr: Headrace, ns: str, properties: str = "") -> str:
@@ -213,3 +215,12 @@ def test_starting_spark_is_no_part_of_what_a_refresh_takes(
     result = hr.refresh(f"{ns}.s")
     assert asked
     assert abs(hr.history(f"{ns}.s", limit=1)[0].seconds + result.stages["publish"] - result.seconds) < 2
+
+
+def test_sessions_that_were_made_for_a_project_end_with_it(hr: Headrace, over_connect: bool) -> None:
+    """Python waits for ever for the connection of one that is left when a process ends."""
+    with headrace.open(hr.settings, spark=hr.spark) as other:
+        other._lazy.runner().under(Semantics(time_zone="Asia/Tokyo"))
+        (made,) = other._lazy.runner().derived()
+    assert getattr(made, "is_stopped", False) is over_connect
+    assert hr.spark.sql("SELECT 1").collect()[0][0] == 1

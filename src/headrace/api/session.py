@@ -148,16 +148,16 @@ class LazySpark:
 
         The driver may be dead already. A session that the user brought stays as it is.
         """
-        from headrace.spark.end_session import close_catalogs, stop
+        from headrace.spark.end_session import leave, stop
 
         with self._lock:
             if self._session is None or not self._checked:
                 return
             if self._runner is not None:
                 for session in self._runner.derived():
-                    close_catalogs(session)
+                    leave(session)
             if self.owned or self._start is not None:
-                close_catalogs(self._session)
+                leave(self._session)
             if self.owned:
                 stop(self._session, remote=self._settings.spark_remote is not None)
 

@@ -39,11 +39,13 @@ def stop(session: SparkSession, *, remote: bool) -> None:
             end(session)
 
 
-def close_catalogs(session: SparkSession) -> None:
-    """Close what catalogs of a classic session hold; ends its use, and never fails.
+def leave(session: SparkSession) -> None:
+    """End the use of a session that was made for one project or command; never fails.
 
-    Spark keeps their connections to the database until garbage is collected: a process that opens projects again and
-    again, or a server with a session per command, would use up those of a PostgreSQL server.
+    A classic one closes what its catalogs hold. Spark keeps their connections to the database until garbage is
+    collected: a process that opens projects again and again, or a server with a session per command, would use up those
+    of a PostgreSQL server. One of Spark Connect is released by the server. Python's last collection of garbage would
+    wait for its connection for ever.
 
     Args:
         session: The session; its JVM may be gone.
@@ -51,6 +53,8 @@ def close_catalogs(session: SparkSession) -> None:
     java: Any = getattr(session, "_jsparkSession", None)
     if java is not None:
         close_catalogs_in(session._jvm, java)
+    else:
+        stop(session, remote=True)
 
 
 def close_catalogs_in(jvm: Any, java: Any) -> None:

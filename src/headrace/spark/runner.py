@@ -121,6 +121,9 @@ class SparkRunner:
             # Connect calls it cloneSession; classic Spark's type has no such method.
             make = getattr(self.session, "newSession" if self.classic else "cloneSession")
             session: SparkSession = make()
+            if not self.classic:
+                # stop() asks for it, and cloneSession() forgets it
+                session.release_session_on_close = True  # type: ignore[attr-defined]
             options = {**self._carried(session), **semantics.options()}
             if self.classic:
                 options |= {PARTITIONS: "64", **self._brief_plans()}

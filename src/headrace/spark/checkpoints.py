@@ -63,7 +63,8 @@ def checkpoint_on_server(frame: DataFrame) -> DataFrame:
         frame: What is kept, of a session over Spark Connect.
     """
     checkpoint: Any = frame.localCheckpoint(eager=False)
-    checkpoint._session = checkpoint._plan._spark_session = frame.sparkSession
+    if checkpoint.sparkSession is not frame.sparkSession:
+        checkpoint._session = checkpoint._plan._spark_session = frame.sparkSession
     kept: DataFrame = checkpoint
     return kept
 

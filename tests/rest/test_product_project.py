@@ -84,6 +84,8 @@ def test_tables_are_followed_by_their_change_logs(hr: Headrace, nessie: Nessie) 
 
 
 def test_files_that_the_server_keeps_are_left_alone(hr: Headrace, nessie: Nessie) -> None:
+    hr.sql("CREATE STREAM TABLE market.gone AS SELECT id FROM market.orders")
+    hr.sql("DROP STREAM TABLE market.gone")
     done = hr.maintain(older_than=dt.timedelta(0))
     assert {"expire", "remove_orphans", "remove_dropped"}.isdisjoint(result.action for result in done)
     skipped = {result.name: result.detail for result in done if result.action == "skipped"}

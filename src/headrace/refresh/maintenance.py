@@ -132,8 +132,7 @@ def maintain(
     if names is None and not dry_run:
         catalog.reset_staging()  # what was being made by somebody who was killed
     if names is None:
-        kept = catalog.files_kept_by_server([name for table in stored.values() for name in table.stored])
-        results += [] if kept else _remove_dropped(catalog, session, older_than, dry_run)
+        results += _remove_dropped(catalog, session, stored, older_than, dry_run)
     return (*results, *_pins(catalog, session, needs, stored if names is None else names, dry_run))
 
 
@@ -232,11 +231,17 @@ def _unread_log(
 
 
 def _remove_dropped(
-    catalog: Catalog, session: Session, older_than: dt.timedelta, dry_run: bool
+    catalog: Catalog, session: Session, there: Collection[TableName], older_than: dt.timedelta, dry_run: bool
 ) -> list[MaintenanceResult]:
-    """Remove files of tables dropped or replaced longer ago than any reader runs."""
+    """Remove files of tables dropped or replaced longer ago than any reader runs.
+
+    A server that keeps the files of tables which are there keeps theirs, too.
+    """
+    retired = catalog.retired(dt.datetime.now(dt.UTC) - older_than)
+    if retired and any(catalog.files_kept_by_server([name]) for name in there):
+        return []
     results = []
-    for gone in catalog.retired(dt.datetime.now(dt.UTC) - older_than):
+    for gone in retired:
         if not dry_run:
             try:
                 purge(session.runner(), gone.metadata_location)

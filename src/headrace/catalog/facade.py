@@ -51,8 +51,7 @@ from headrace.catalog.state.answers import Answers
 from headrace.clock import Clock, SystemClock
 from headrace.errors import HeadraceError
 from headrace.events import Events
-from headrace.lakes.lake_server import Key, LakeServer
-from headrace.lakes.lake_server import refuse_one_by_one as _refuse_one_by_one
+from headrace.lakes.lake_server import Key, LakeServer, one_by_one
 from headrace.names import LAKE, TableName
 
 
@@ -250,7 +249,8 @@ class Catalog(Answers, SchedulerCatalog, SafeguardCatalog, KeyCatalog, Deploymen
         Raises:
             UserError: `LAKE_UNSUPPORTED`.
         """
-        _refuse_one_by_one(self._server, what)
+        if not self.moves_together():
+            raise one_by_one(what)
 
     def namespaces(self) -> set[str]:
         """Return the namespaces of `lake`, as their texts."""

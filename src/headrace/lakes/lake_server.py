@@ -11,6 +11,12 @@ from typing import Protocol
 
 from headrace.errors import UserError
 
+CHECK_SERVER = "Check that it runs and that this machine reaches it; what is published stays as it is."
+"""What to do where a server does not answer, Headrace or Spark."""
+
+SERVERS_OWN = "What the server says is its own; check namespace, warehouse and rights there."
+"""What to do where it refuses a request of either."""
+
 Key = tuple[str, str]
 """Namespace text and table name: what a stored table is called in both catalogs."""
 
@@ -100,20 +106,15 @@ class LakeServer(Protocol):
         ...
 
 
-def refuse_one_by_one(server: LakeServer | None, what: str) -> None:
-    """Refuse what changes several tables at once in a server that does not.
+def one_by_one(what: str) -> UserError:
+    """Return the error for what changes several tables at once, in a server that does not.
 
     Args:
-        server: Keeps the lake; None where it is in Headrace's own database.
         what: What is refused, as the beginning of a sentence.
-
-    Raises:
-        UserError: `LAKE_UNSUPPORTED`.
     """
-    if server is not None and not server.at_once():
-        raise UserError(
-            "LAKE_UNSUPPORTED",
-            f"{what} not done in a REST catalog that changes one table at a time.",
-            detail="It does not list POST /v1/{prefix}/transactions/commit among its endpoints.",
-            hint="Use a server that has it, or the embedded lake (a project without a section [lake]).",
-        )
+    return UserError(
+        "LAKE_UNSUPPORTED",
+        f"{what} not done in a REST catalog that changes one table at a time.",
+        detail="It does not list POST /v1/{prefix}/transactions/commit among its endpoints.",
+        hint="Use a server that has it, or the embedded lake (a project without a section [lake]).",
+    )

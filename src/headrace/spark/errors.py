@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from headrace.errors import EnvironmentFault, HeadraceError, InternalError, Place, Unsupported, UserError, place_at
+from headrace.lakes.lake_server import CHECK_SERVER, SERVERS_OWN
 from headrace.lakes.store_errors import STORE_FAULTS, StoreFault
 from headrace.spark.interrupts import await_interrupt
 from headrace.spark.python_errors import python_failure
@@ -217,7 +218,7 @@ EVIDENCE: tuple[tuple[str, _Kind], ...] = (
         _Kind(
             "LAKE_UNREACHABLE",
             EnvironmentFault,
-            "Check that it runs and that this machine reaches it; what is published stays as it is.",
+            CHECK_SERVER,
             retryable=True,
             message="The REST catalog does not answer.",
         ),
@@ -227,7 +228,7 @@ EVIDENCE: tuple[tuple[str, _Kind], ...] = (
         _Kind(
             "LAKE_REFUSED",
             EnvironmentFault,
-            "What the server says is its own; check namespace, warehouse and rights there.",
+            SERVERS_OWN,
             message="The REST catalog refused a request.",
         ),
     ),

@@ -15,6 +15,7 @@ from urllib.parse import quote, unquote, urlencode
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from headrace.errors import EnvironmentFault
+from headrace.lakes.lake_server import CHECK_SERVER, SERVERS_OWN
 from headrace.lakes.lake_settings import CREDENTIAL, TOKEN, LakeSettings
 
 Json = dict[str, Any]
@@ -169,7 +170,7 @@ class HttpApi:
                 detail=str(refused),
                 hint="Check uri and warehouse of [lake] in headrace.toml; `headrace doctor` asks the server.",
             )
-        hint = "What the server says is its own; check namespace, warehouse and rights there."
+        hint = SERVERS_OWN
         if _KNOWS_NO_V3.search(str(refused)):
             hint = "It does not know version 3 of Iceberg's format: write format_version = 2 into headrace.toml."
         return EnvironmentFault(
@@ -185,7 +186,7 @@ class HttpApi:
             "LAKE_UNREACHABLE",
             f"The catalog server at {self.settings.uri} does not answer.",
             detail=detail,
-            hint="Check that it runs and that this machine reaches it; what is published stays as it is.",
+            hint=CHECK_SERVER,
             retryable=True,
         )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 STDERR = 2
@@ -25,7 +25,7 @@ Tell = Callable[[str], object]
 _tellers: list[Tell] = []
 
 _launched_with: set[str] = set()
-"""Options of Spark that are properties of the JVM, where every later session of this process finds them."""
+"""Options that are properties of the JVM, where a later session, of another project, would find them as well."""
 
 
 @contextmanager
@@ -54,7 +54,8 @@ def launch_jvm(options: Mapping[str, str]) -> None:
     from pyspark.java_gateway import launch_gateway
 
     if SparkContext._gateway is not None:
-        _withdraw(_launched_with.difference(options))
+        for name in _launched_with.difference(options):
+            SparkContext._jvm.java.lang.System.clearProperty(name)  # type: ignore[union-attr]
         return
     _launched_with.update(options)
     conf = SparkConf(loadDefaults=False).setAll(list(options.items()))
@@ -70,15 +71,6 @@ def launch_jvm(options: Mapping[str, str]) -> None:
         if not launched:  # whatever it said comes before the error
             ears.join(DRAIN_SECONDS)
     SparkContext._ensure_initialized(gateway=gateway)
-
-
-def _withdraw(options: Collection[str]) -> None:
-    """Have later sessions start without options of the JVM, such as another project's storage."""
-    from pyspark import SparkContext
-
-    for name in options:
-        SparkContext._jvm.java.lang.System.clearProperty(name)  # type: ignore[union-attr]
-        _launched_with.discard(name)
 
 
 def _hear(reading: int) -> None:

@@ -10,14 +10,18 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pyspark
+from pyiceberg.catalog import load_catalog
 
-from headrace.config import default_settings
+from headrace.config import Settings, default_settings
+from headrace.lakes.lake_settings import LakeSettings
 from headrace.spark.jars import Jar, ensure
 from headrace.spark.java import find_java
+from kit.sparks import SHORT_LIVED_OPTIONS
 
 _ICEBERG, _JETTY, _HTTP = "1.11.0", "12.0.25", "org.apache.httpcomponents"
 
@@ -118,6 +122,21 @@ class RestServer:
     def uri(self) -> str:
         """Return what `[lake]` has as `uri`."""
         return f"http://127.0.0.1:{self.port}"
+
+    def settings(self, root: Path) -> Settings:
+        """Return those of a project with Spark whose tables are there."""
+        return replace(
+            default_settings(root),
+            warehouse=str(self.warehouse),
+            spark_master="local[2]",
+            spark_options=SHORT_LIVED_OPTIONS,
+            lake=LakeSettings(self.uri),
+        )
+
+    def rows(self, table: str) -> list[tuple[Any, ...]]:
+        """Return a table's rows, in an order, as somebody reads it who knows the server only."""
+        found = load_catalog("reader", type="rest", uri=self.uri).load_table(table).scan().to_arrow()
+        return sorted((tuple(row.values()) for row in found.to_pylist()), key=repr)
 
     @property
     def pid(self) -> int:

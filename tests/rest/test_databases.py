@@ -3,33 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import Any
 
 import psycopg
 import pytest
 from kit.logical import LogicalServer, logical_server
 from kit.rest_server import RestServer
-from kit.sparks import SHORT_LIVED_OPTIONS
 from pyiceberg.catalog import load_catalog
 
 import headrace
 from headrace.api.facade import Headrace
-from headrace.config import default_settings
 from headrace.errors import HeadraceError
-from headrace.lakes.lake_settings import LakeSettings
 
 
 @pytest.fixture(scope="module")
 def hr(server: RestServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Headrace]:
-    settings = replace(
-        default_settings(tmp_path_factory.mktemp("project")),
-        warehouse=str(server.warehouse),
-        spark_master="local[2]",
-        spark_options=SHORT_LIVED_OPTIONS,
-        lake=LakeSettings(server.uri),
-    )
-    with headrace.open(settings) as opened:
+    with headrace.open(server.settings(tmp_path_factory.mktemp("project"))) as opened:
         yield opened
 
 
@@ -49,12 +38,6 @@ def db(postgres: LogicalServer) -> Iterator[psycopg.Connection]:
 
 def ordered(rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     return sorted(rows, key=repr)
-
-
-def there(server: RestServer, table: str) -> list[tuple[Any, ...]]:
-    """Rows of a table as somebody reads it who knows the REST catalog only."""
-    found = load_catalog("reader", type="rest", uri=server.uri).load_table(table).scan().to_arrow()
-    return ordered(tuple(row.values()) for row in found.to_pylist())
 
 
 @pytest.mark.parametrize("way", ["wal", "trigger"])
@@ -78,9 +61,9 @@ def test_rows_come_from_a_database_and_go_back(
     ):
         db.execute(statement)
         hr.refresh()
-        assert there(server, f"{source}.orders") == ordered(db.execute("SELECT * FROM orders").fetchall())
+        assert server.rows(f"{source}.orders") == ordered(db.execute("SELECT * FROM orders").fetchall())
         expected = ordered(db.execute("SELECT region, sum(amount) FROM orders GROUP BY region").fetchall())
-        assert there(server, revenue) == expected
+        assert server.rows(revenue) == expected
         for target in ("revenue", "revenue_log"):
             assert ordered(db.execute(f"SELECT region, total FROM {target}").fetchall()) == expected
     assert hr.verify(revenue).ok
@@ -97,14 +80,14 @@ def test_what_was_captured_while_the_server_was_away_lands_afterwards(
     hr: Headrace, server: RestServer, db: psycopg.Connection
 ) -> None:
     hr.sources.create("late", db.info.dsn, ["orders"])
-    was = there(server, "late.orders")
+    was = server.rows("late.orders")
     db.execute("DELETE FROM orders WHERE id > 10")
     server.kill()
     with pytest.raises(HeadraceError) as caught:
         hr.sources.land("late")
     assert (caught.value.code, caught.value.retryable) == ("LAKE_UNREACHABLE", True)
     server.start()
-    assert there(server, "late.orders") == was
+    assert server.rows("late.orders") == was
     hr.sources.land("late")
-    assert there(server, "late.orders") == ordered(db.execute("SELECT * FROM orders").fetchall())
+    assert server.rows("late.orders") == ordered(db.execute("SELECT * FROM orders").fetchall())
     hr.sources.drop("late")

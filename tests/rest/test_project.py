@@ -11,28 +11,17 @@ from typing import Any
 
 import pytest
 from kit.rest_server import RestServer
-from kit.sparks import SHORT_LIVED_OPTIONS
 from pyiceberg.catalog import load_catalog
 
 import headrace
 from headrace.api.facade import Headrace
-from headrace.config import default_settings
 from headrace.errors import HeadraceError
-from headrace.lakes.lake_settings import LakeSettings
 from headrace.results.refresh_results import Mode
 
 
 @pytest.fixture(scope="module")
 def hr(server: RestServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Headrace]:
-    root = tmp_path_factory.mktemp("project")
-    settings = replace(
-        default_settings(root),
-        warehouse=str(server.warehouse),
-        spark_master="local[2]",
-        spark_options=SHORT_LIVED_OPTIONS,
-        lake=LakeSettings(server.uri),
-    )
-    with headrace.open(settings) as opened:
+    with headrace.open(server.settings(tmp_path_factory.mktemp("project"))) as opened:
         opened.spark.sql("CREATE NAMESPACE lake.market")
         opened.spark.sql(
             "CREATE TABLE lake.market.orders (id BIGINT, region STRING, amount DECIMAL(12,2)) USING iceberg"
@@ -52,9 +41,7 @@ def hr(server: RestServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 def read(server: RestServer, table: str, namespace: str = "market") -> list[tuple[Any, ...]]:
-    """Rows of a table as somebody reads it who knows the REST catalog only."""
-    found = load_catalog("reader", type="rest", uri=server.uri).load_table(f"{namespace}.{table}").scan().to_arrow()
-    return sorted(tuple(row.values()) for row in found.to_pylist())
+    return server.rows(f"{namespace}.{table}")
 
 
 def consistent(hr: Headrace, server: RestServer) -> None:

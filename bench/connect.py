@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import subprocess
 import sys
 import tempfile
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from kit.connect_server import connect_server
 
+from bench.asked_process import ROOT, AskedProcess
 from bench.measure import Figure, listed, median, show
 from headrace.config import Settings
 from headrace.project.new_project import init_project
 
-ROOT = Path(__file__).parents[1]
 CLIENT = ROOT / ".venv-connect" / "bin" / "python"
 """Has what PySpark needs to speak to a Connect server."""
 
@@ -77,44 +74,20 @@ CASES = (
 )
 
 
-class _Session:
+class _Session(AskedProcess):
     """A process that has a project open.
 
     Attributes:
         opened: Seconds until its first statement had answered.
     """
 
-    def __init__(self, python: str, folder: Path, address: str | None) -> None:
-        remote = {} if address is None else {"HEADRACE_SPARK_REMOTE": address}
-        self._process = subprocess.Popen(
-            [python, "-m", "bench.connect_session", str(folder)],
-            cwd=ROOT,
-            env={**os.environ, **remote},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        self.opened = self._answer()
+    def __init__(self, python: str, folder: Path, environment: dict[str, str]) -> None:
+        super().__init__([python, "-m", "bench.connect_session", str(folder)], environment)
+        self.opened: float = self.answer()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._process.communicate()
-
-    def ask(self, **asked: Any) -> float:
+    def seconds(self, **asked: Any) -> float:
         """Return the seconds that something takes."""
-        assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(asked) + "\n")
-        self._process.stdin.flush()
-        return self._answer()
-
-    def _answer(self) -> float:
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        if not line:
-            raise SystemExit("a session of the bench has ended; its error is above")
-        seconds: float = json.loads(line)
+        seconds: float = self.ask(json.dumps(asked))
         return seconds
 
 
@@ -126,19 +99,19 @@ def run(options: argparse.Namespace) -> list[Figure]:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="headrace-bench-")))
         own, there = (_made(folder / name, options.master) for name in ("own", "connect"))
         server = stack.enter_context(connect_server(there, folder / "connect.log"))
-        local = stack.enter_context(_Session(sys.executable, own.root, None))
-        remote = stack.enter_context(_Session(str(CLIENT), there.root, server.address))
+        local = stack.enter_context(_Session(sys.executable, own.root, {}))
+        remote = stack.enter_context(_Session(str(CLIENT), there.root, {"HEADRACE_SPARK_REMOTE": server.address}))
         sessions = (local, remote)
         figures = [_figure("opening, and the first statement", [local.opened], [remote.opened])]
         for session in sessions:
-            session.ask(sql=TABLES)
+            session.seconds(sql=TABLES)
         for case in CASES:
             times: tuple[list[float], list[float]] = ([], [])
             for turn in range(options.warm_up + options.rounds):
                 for session, of in zip(sessions, times, strict=True):
                     if case.change is not None:
-                        session.ask(sql=case.change.format(turn=turn))
-                    of.append(session.ask(**case.asked))
+                        session.seconds(sql=case.change.format(turn=turn))
+                    of.append(session.seconds(**case.asked))
             figures.append(_figure(case.name, *(of[options.warm_up :] for of in times)))
         return figures
 

@@ -6,25 +6,22 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import headrace
+from bench.asked_process import AskedProcess
 from bench.measure import processor_seconds
 from bench.tpch22 import charged, overwrite, table
 from headrace.api.facade import Headrace
 from headrace.results.refresh_results import RefreshResult
 
-ROOT = Path(__file__).parents[1]
 Answer = dict[str, dict[str, Any]]
 """By query: its seconds, also of processor time, its Spark jobs, and how it was refreshed."""
 
 
-class Session:
+class Session(AskedProcess):
     """Such a process, seen from the one that started it.
 
     Args:
@@ -36,36 +33,13 @@ class Session:
     """
 
     def __init__(self, folder: Path, verb: str, mode: str, names: tuple[str, ...], master: str) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "bench.session", str(folder), verb, mode, *names],
-            cwd=ROOT,
-            env={**os.environ, "HEADRACE_SPARK_MASTER": master},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.close()
+        command = [sys.executable, "-m", "bench.session", str(folder), verb, mode, *names]
+        super().__init__(command, {"HEADRACE_SPARK_MASTER": master})
 
     def turn(self) -> Answer:
         """Have it do its work once."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write("\n")
-        self._process.stdin.flush()
-        line = self._process.stdout.readline()
-        if not line:
-            raise SystemExit("a session of the bench has ended; its error is above")
-        answer: Answer = json.loads(line)
+        answer: Answer = self.ask()
         return answer
-
-    def close(self) -> None:
-        """End it, and wait until it has ended."""
-        self._process.communicate()
 
 
 def main(folder: str, verb: str, mode: str, *names: str) -> None:

@@ -1,6 +1,6 @@
 # One command each; every target sets up what it needs first, and a second run finds that done.
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo demo-postgres demo-deploy test fresh-durations check test-fast test-histories test-spark test-crash test-long test-postgres test-citus test-queries test-browser test-terminal test-dbt test-rest test-cluster test-connect docs bench lock clean
+.PHONY: help setup java demo demo-postgres demo-deploy test fresh-durations check test-fast test-histories test-spark test-crash test-long test-postgres test-citus test-queries test-browser test-terminal test-dbt test-rest test-cluster test-cluster-core test-connect docs bench lock clean
 SHELL := /bin/sh
 
 BIN := .venv/bin
@@ -26,7 +26,7 @@ SPARK_TIERS = tests/spark tests/pipeline tests/cli
 OTHER_POSTGRES ?= 15
 SUITES ?= tpcds nexmark
 # What a cluster plays of the Spark tier when FILES names nothing.
-ON_A_CLUSTER = $(addprefix tests/pipeline/test_,life.py gates.py)
+ON_A_CLUSTER = $(addprefix tests/pipeline/test_,life.py gates.py groups.py cycles.py postgres.py maintain.py shared_changes.py)
 SCALE ?= 1
 ROUNDS ?= 2
 
@@ -61,7 +61,7 @@ demo-deploy: setup ## A query of a running pipeline is changed in ./demo-deploy,
 test: export HEADRACE_TEST_DURATIONS = $(abspath $(DURATIONS))
 test: setup fresh-durations ## Everything CI runs
 	@$(MAKE) --no-print-directory -j 2 --output-sync=target check test-fast # one process checks types
-	@$(MAKE) --no-print-directory docs test-histories test-spark test-crash
+	@$(MAKE) --no-print-directory docs test-histories test-spark test-cluster-core test-crash
 	@$(BIN)/python scripts/slowest-tests $(DURATIONS)
 
 fresh-durations:
@@ -118,6 +118,9 @@ test-rest: setup ## A lake in an Iceberg REST catalog: Iceberg's own test server
 test-cluster: setup ## A Spark cluster and a simulated S3 on loopback: processes killed, and pipelines of the Spark tier (FILES=…)
 	@scripts/setup-beside cluster && $(WITH_JAVA) $(PYTEST) tests/cluster
 	@HEADRACE_TEST_CLUSTER=1 $(WITH_JAVA) $(PYTEST) $(or $(FILES),$(ON_A_CLUSTER))
+
+test-cluster-core: setup ## Five stream tables on such a cluster, with a source in PostgreSQL
+	@scripts/setup-beside cluster && $(WITH_JAVA) $(PYTEST) tests/cluster/test_pipeline.py
 
 test-connect: setup ## The Spark tier's pipelines against a Spark Connect server, without a JVM in the tests' process (FILES=…)
 	@scripts/setup-beside connect && HEADRACE_TEST_CONNECT=1 $(WITH_JAVA) \

@@ -90,6 +90,10 @@ class Runner(Protocol):
         """Give a query a temporary name; whoever reads it computes it."""
         ...
 
+    def unlisted(self, name: str, metadata_location: str) -> AbstractContextManager[None]:
+        """Give the Iceberg table of a metadata file, which no catalog lists, a temporary name inside a block."""
+        ...
+
     def release(self, name: str) -> None:
         """Forget a temporary name and free what it holds."""
         ...

@@ -14,8 +14,12 @@ from headrace.project.doctor import examine
 REFUSALS = {
     "skewed": "STORE_CLOCK_SKEWED",
     "unknown": "STORE_CREDENTIALS",
+    "expired": "STORE_CREDENTIALS",
     "writes": "STORE_DENIED",
 }
+
+ALWAYS = ("overloaded", "cut")
+"""What happens to some requests on a bad day, and may happen to all."""
 
 
 @pytest.fixture
@@ -29,12 +33,13 @@ def revenue(hr: Headrace, ns: str) -> str:
     return f"{ns}.revenue"
 
 
-def test_a_store_that_is_slow_and_answers_503_now_and_then_only_takes_longer(
-    hr: Headrace, ns: str, revenue: str, store: ObjectStore
+@pytest.mark.parametrize("fault", ALWAYS)
+def test_a_store_that_is_slow_and_fails_now_and_then_only_takes_longer(
+    hr: Headrace, ns: str, revenue: str, store: ObjectStore, fault: str
 ) -> None:
-    store.behave(overloaded=0.1, seconds=0.05)
+    store.behave(**{fault: 0.1}, seconds=0.05)
     hr.refresh(revenue)
-    assert store.refused()
+    assert store.failed()
     store.behave()
     assert hr.verify(revenue).ok
 
@@ -44,8 +49,8 @@ def test_a_store_that_refuses_is_told_by_what_is_to_be_done(
 ) -> None:
     published = hr.status([revenue])[0].version
     rows = sorted(map(tuple, hr.spark.table(f"lake.{revenue}").collect()))
-    for how, code in {**REFUSALS, "overloaded": "STORE_UNAVAILABLE"}.items():
-        store.behave(**({"overloaded": 1.0} if how == "overloaded" else {"refuses": how}))
+    for how, code in {**REFUSALS, **dict.fromkeys(ALWAYS, "STORE_UNAVAILABLE")}.items():
+        store.behave(**({how: 1.0} if how in ALWAYS else {"refuses": how}))
         with pytest.raises(EnvironmentFault, match=code) as caught:
             hr.refresh(revenue)
         assert SECRET not in repr(caught.value) + str(caught.value)

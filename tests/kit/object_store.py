@@ -52,12 +52,13 @@ class ObjectStore:
         """Fail in these ways from now on, and in no other.
 
         Args:
-            faults: `overloaded`, the share of requests that are answered 503; `seconds` by which each is late;
+            faults: `overloaded`, the share of requests that are answered 503; `cut`, the share whose connection ends
+                without an answer, as proxies do it; `seconds` by which each is late;
                 `refuses`, how requests are refused: one of the names that the server knows.
         """
         self._ask("POST", "/-/faults", json.dumps(faults).encode())
 
-    def refused(self) -> int:
+    def failed(self) -> int:
         """Return how many requests failed since the last change of behaviour."""
         return int(self._ask("GET", "/-/faults"))
 

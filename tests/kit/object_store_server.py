@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import random
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -31,6 +32,7 @@ REFUSALS = {
         "InvalidAccessKeyId",
         "The AWS Access Key Id you provided does not exist in our records.",
     ),
+    "expired": ("400 Bad Request", "ExpiredToken", "The provided token has expired."),
     "writes": ("403 Forbidden", "AccessDenied", "Access Denied"),
     "bucket": ("404 Not Found", "NoSuchBucket", "The specified bucket does not exist"),
 }
@@ -47,7 +49,7 @@ class Faults:
     def __init__(self, store: Callable[[Environment, Start], Iterable[bytes]]) -> None:
         self._store = store
         self._wanted: dict[str, Any] = {}
-        self._refused = 0
+        self._failed = 0
         self._chance = random.Random(7)
         self._lock = threading.Lock()
 
@@ -56,11 +58,16 @@ class Faults:
         if environ["PATH_INFO"] == "/-/faults":
             return self._told(environ, start)
         time.sleep(self._wanted.get("seconds", 0))
-        refusal = self._refusal(environ)
-        if refusal is None:
+        cut = self._happens("cut")
+        refusal = None if cut else self._refusal(environ)
+        if not cut and refusal is None:
             return self._store(environ, start)
         with self._lock:
-            self._refused += 1
+            self._failed += 1
+        if refusal is None:
+            environ["werkzeug.socket"].shutdown(socket.SHUT_RDWR)
+            start("500 Nobody Hears It", [])
+            return []
         status, code, message = refusal
         environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
         body = f"<Error><Code>{code}</Code><Message>{message}</Message></Error>".encode()
@@ -68,17 +75,19 @@ class Faults:
         return [b"" if environ["REQUEST_METHOD"] == "HEAD" else body]
 
     def _told(self, environ: Environment, start: Start) -> Iterable[bytes]:
-        body = str(self._refused).encode()
+        body = str(self._failed).encode()
         if environ["REQUEST_METHOD"] == "POST":
             self._wanted = json.loads(environ["wsgi.input"].read(int(environ["CONTENT_LENGTH"])))
-            self._refused = 0
+            self._failed = 0
         start("200 OK", [("Content-Length", str(len(body)))])
         return [body]
 
-    def _refusal(self, environ: Environment) -> tuple[str, str, str] | None:
+    def _happens(self, how: str) -> bool:
         with self._lock:
-            unlucky = self._chance.random() < self._wanted.get("overloaded", 0)
-        if unlucky:
+            return self._chance.random() < self._wanted.get(how, 0)
+
+    def _refusal(self, environ: Environment) -> tuple[str, str, str] | None:
+        if self._happens("overloaded"):
             return "503 Slow Down", "SlowDown", "Please reduce your request rate."
         how = self._wanted.get("refuses")
         if how is None or (how == "writes" and environ["REQUEST_METHOD"] not in WRITES):

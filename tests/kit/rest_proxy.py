@@ -15,6 +15,9 @@ from urllib.parse import urlsplit
 Request = tuple[str, str]
 """Method and path."""
 
+Refusal = tuple[int, str, str]
+"""Status, the error's type and its message."""
+
 
 class RestProxy:
     """Forwards requests.
@@ -28,6 +31,7 @@ class RestProxy:
         before: Called before such a request is sent on; what is not None is answered in place of the server's answer:
             a status, or 0 to cut the connection.
         lost: Whether the answer to such a request is lost.
+        refuses: An error of Iceberg's specification that every request gets from now on; None for none.
     """
 
     def __init__(self, server: str, hidden: tuple[str, ...] = ()) -> None:
@@ -36,6 +40,7 @@ class RestProxy:
         self.changes: list[Request] = []
         self.before: Callable[[Request], int | None] = lambda _: None
         self.lost: Callable[[Request], bool] = lambda _: False
+        self.refuses: Refusal | None = None
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -60,6 +65,11 @@ class RestProxy:
         path = asked.path.partition("?")[0]
         if path.endswith(self._hidden) if self._hidden else False:
             _answer(asked, 404, json.dumps({"error": {"type": "NoSuchEndpoint", "message": path}}).encode())
+            return
+        if self.refuses is not None:
+            status, kind, message = self.refuses
+            error = {"message": message, "type": kind, "code": status}
+            _answer(asked, status, json.dumps({"error": error}).encode())
             return
         if asked.command in ("POST", "DELETE"):
             instead = self.before((asked.command, path))

@@ -49,16 +49,24 @@ def reach_by(warehouse: str, properties: Mapping[str, str]) -> None:
         _KNOWN[warehouse] = dict(properties)
 
 
+def by_iceberg_alone(location: str) -> bool:
+    """Return whether Iceberg reaches a location by a file access of its own, which others in Spark do not have."""
+    return IMPLEMENTATION in _given(location)
+
+
 def properties_at(location: str) -> dict[str, str]:
     """Return the properties that a location is reached by, as far as any are known."""
+    # the implementation that is named there is one of Java's; Python's own follows from the location
+    timeouts = {"s3.connect-timeout": SECONDS, "s3.request-timeout": "60"}
+    return {**timeouts, **{name: value for name, value in _given(location).items() if name != IMPLEMENTATION}}
+
+
+def _given(location: str) -> Mapping[str, str]:
     with _lock:  # projects may be opened meanwhile
         warehouses = dict(_KNOWN)
     inside = [known for known in warehouses if location.startswith(known.rstrip("/") + "/")]
     found = max(inside, key=len) if inside else _neighbour(location, warehouses)
-    given = warehouses[found] if found is not None else {}
-    # the implementation that is named there is one of Java's; Python's own follows from the location
-    timeouts = {"s3.connect-timeout": SECONDS, "s3.request-timeout": "60"}
-    return {**timeouts, **{name: value for name, value in given.items() if name != IMPLEMENTATION}}
+    return warehouses[found] if found is not None else {}
 
 
 def file_io(location: str) -> FileIO:

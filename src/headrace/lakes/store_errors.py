@@ -48,7 +48,8 @@ STORE_FAULTS = (
         "STORE_CREDENTIALS",
         r"InvalidAccessKeyId|INVALID_ACCESS_KEY_ID|SignatureDoesNotMatch|SIGNATURE_DOES_NOT_MATCH|ExpiredToken|"
         r"InvalidToken|UNRECOGNIZED_CLIENT|Access Key Id you provided does not exist|Unable to load credentials|"
-        r"signature we calculated does not match|security token included in the request is (?:expired|invalid)",
+        r"signature we calculated does not match|security token included in the request is (?:expired|invalid)|"
+        r"provided token (?:has expired|is malformed)",
         "The object store does not know the credentials that it was given.",
         f"Check the keys in [storage] of headrace.toml and the variables that they name. {_DOCTOR}",
     ),

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from headrace.algebra.schema import Column
 from headrace.catalog import Mirror
-from headrace.errors import EnvironmentFault, HeadraceError, UserError
+from headrace.errors import EnvironmentFault, UserError
 from headrace.lake.apply_change import (
     SMALL_STATE_CELLS,
     Change,
@@ -22,9 +21,10 @@ from headrace.lake.apply_change import (
     run_apply,
 )
 from headrace.lake.metadata import TableMeta
-from headrace.lake.tables import OPERATION, VERSION, string_literal
+from headrace.lake.tables import OPERATION, VERSION
 from headrace.landing.operation_ids import OperationIds
 from headrace.landing.shared_keys import require_unique
+from headrace.landing.spooled_files import readable
 from headrace.names import STAGING, WEIGHT, TableName, quote
 from headrace.ports import Runner
 from headrace.refresh.staging_tables import only_ours, somebody_elses
@@ -95,7 +95,7 @@ class Mirroring:
         moved = Moved()
         try:
             for landed in parts:
-                with self._read(landed.folders):
+                with readable(self.runner, landed.folders):
                     self._part(landed, moved, whole=len(parts) == 1)
         except UserError as error:
             if error.code not in UNFIT:
@@ -115,19 +115,6 @@ class Mirroring:
             for table, most in zip(self.mirror.stored, (moved.commits, len(parts)), strict=True):
                 only_ours(table, self.before[table], moved.written[table], most)
         return moved
-
-    @contextmanager
-    def _read(self, folders: Sequence[str]) -> Iterator[None]:
-        """Have folders of Parquet files as temporary views of their names while the block runs."""
-        try:
-            for folder in folders:
-                using = f"USING parquet OPTIONS (path {string_literal(folder)})"
-                self.runner.run(f"CREATE OR REPLACE TEMPORARY VIEW {quote(folder)} {using}")
-            yield
-        finally:
-            with suppress(HeadraceError):  # a lost session has taken them along
-                for folder in folders:
-                    self.runner.run(f"DROP VIEW IF EXISTS {quote(folder)}")
 
     def _part(self, landed: LandedTable, moved: Moved, *, whole: bool) -> None:
         name, before = self.mirror.name, self.staged(self.mirror.name)

@@ -205,7 +205,7 @@ EVIDENCE: tuple[tuple[str, _Kind], ...] = (
         ),
     ),
     (
-        r"NotAuthorizedException|ForbiddenException",
+        r"NotAuthorizedException|ForbiddenException|RESTException: Unable to process \(code: 419",
         _Kind(
             "LAKE_DENIED",
             EnvironmentFault,
@@ -214,17 +214,18 @@ EVIDENCE: tuple[tuple[str, _Kind], ...] = (
         ),
     ),
     (
-        r"RESTException: Error occurred while processing|ServiceUnavailableException",
+        r"RESTException: Error occurred while processing|RESTException: Unable to process \(code: 429|"
+        r"ServiceUnavailableException|ServiceFailureException",
         _Kind(
             "LAKE_UNREACHABLE",
             EnvironmentFault,
             CHECK_SERVER,
             retryable=True,
-            message="The REST catalog does not answer.",
+            message="The REST catalog does not answer, or has too much to do.",
         ),
     ),
     (
-        r"RESTException: Unable to process|BadRequestException: Malformed request|ServiceFailureException",
+        r"RESTException: Unable to process|BadRequestException: Malformed request",
         _Kind(
             "LAKE_REFUSED",
             EnvironmentFault,
@@ -335,7 +336,7 @@ EVIDENCE: tuple[tuple[str, _Kind], ...] = (
         ),
     ),
     (
-        r"NotFoundException|FileNotFoundException|NoSuchFileException|Failed to open input stream",
+        r"NotFoundException|FileNotFoundException|NoSuchFileException|NoSuchKeyException|Failed to open input stream",
         _Kind(
             "FILE_MISSING",
             EnvironmentFault,

@@ -9,7 +9,7 @@ import re
 import threading
 import uuid
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,7 @@ from headrace.spark.interrupts import interrupt_session
 from headrace.spark.local_relation import PARTITIONS, literal_rows, planned_rows
 from headrace.spark.python_functions import register
 from headrace.spark.session_kind import SessionKind, kind_of
+from headrace.spark.unlisted_tables import unlisted
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
@@ -377,6 +378,10 @@ class SparkRunner:
         with translated(sql):
             self.session.sql(sql).createOrReplaceTempView(name)
             self._frames[name] = None
+
+    def unlisted(self, name: str, metadata_location: str) -> AbstractContextManager[None]:
+        """Make the table of a metadata file readable as view `name` inside a block, though no catalog lists it."""
+        return unlisted(self.session, name, metadata_location)
 
     def release(self, name: str) -> None:
         """Forget a view and free what it holds in memory; unknown names are ignored."""

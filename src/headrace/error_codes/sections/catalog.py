@@ -60,7 +60,8 @@ LAKES = (
     ErrorCode(
         "LAKE_UNREACHABLE",
         message="The REST catalog of `[lake]` does not answer.",
-        cause="It is down, the address is wrong, or a proxy cuts the connection. What is published stays.",
+        cause="It is down or has too much to do, the address is wrong, or a proxy cuts the connection. "
+        "What is published stays.",
         remedy="Check `uri` and the network; `headrace doctor` asks the server.",
         retry="yes",
     ),

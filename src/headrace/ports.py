@@ -90,8 +90,11 @@ class Runner(Protocol):
         """Give a query a temporary name; whoever reads it computes it."""
         ...
 
-    def unlisted(self, name: str, metadata_location: str) -> AbstractContextManager[None]:
-        """Give the Iceberg table of a metadata file, which no catalog lists, a temporary name inside a block."""
+    def unlisted(self, name: str, metadata_location: str, access: Mapping[str, str]) -> AbstractContextManager[None]:
+        """Give the Iceberg table of a metadata file, which no catalog lists, a temporary name inside a block.
+
+        Iceberg reaches its files by these properties.
+        """
         ...
 
     def release(self, name: str) -> None:

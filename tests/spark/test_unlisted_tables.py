@@ -24,7 +24,7 @@ def test_they_are_there_while_they_are_read_and_for_several_at_once(runner: Spar
         columns = {"c0": ["a", None], "c1": [["x", None], None], "live": [True, None], "w": [number, -2]}
         for part in range(number):
             pq.write_table(pa.table(columns), folder / f"{part}.parquet", compression="lz4", write_statistics=False)
-        with others.unlisted(name, over_files(str(folder))):
+        with others.unlisted(name, over_files(str(folder)), {}):
             counted = others.run(f"SELECT count(*), count(c0), count(c1), count(live), sum(w) FROM {name}")
             assert [tuple(row) for row in counted] == [(2 * number, number, number, number, number * (number - 2))]
             ((found,),) = others.run(f"SELECT c1 FROM {name} WHERE c0 = 'a' LIMIT 1")
@@ -39,5 +39,8 @@ def test_they_are_there_while_they_are_read_and_for_several_at_once(runner: Spar
 
 
 def test_a_file_that_is_not_there_is_named(runner: SparkRunner, tmp_path: Path) -> None:
-    with pytest.raises(EnvironmentFault, match="FILE_MISSING"), runner.unlisted("gone", f"{tmp_path}/v1.metadata.json"):
+    with (
+        pytest.raises(EnvironmentFault, match="FILE_MISSING"),
+        runner.unlisted("gone", f"{tmp_path}/v1.metadata.json", {}),
+    ):
         pass

@@ -49,9 +49,14 @@ def reach_by(warehouse: str, properties: Mapping[str, str]) -> None:
         _KNOWN[warehouse] = dict(properties)
 
 
-def by_iceberg_alone(location: str) -> bool:
-    """Return whether Iceberg reaches a location by a file access of its own, which others in Spark do not have."""
-    return IMPLEMENTATION in _given(location)
+def iceberg_access(location: str) -> Mapping[str, str] | None:
+    """Return the properties by which Iceberg reaches a location; None where it does as all others in Spark do.
+
+    Args:
+        location: A path or URL.
+    """
+    given = _given(location)
+    return given if IMPLEMENTATION in given else None
 
 
 def properties_at(location: str) -> dict[str, str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 
 from headrace.errors import HeadraceError
-from headrace.lake.file_access import by_iceberg_alone
+from headrace.lake.file_access import iceberg_access
 from headrace.lake.parquet_tables import over_files
 from headrace.lake.tables import string_literal
 from headrace.names import quote
@@ -25,10 +25,11 @@ def readable(runner: Runner, folders: Sequence[str]) -> Iterator[None]:
     """
     with ExitStack() as views:
         for folder in folders:
-            if by_iceberg_alone(folder):
-                views.enter_context(runner.unlisted(quote(folder), over_files(folder)))
-            else:
+            access = iceberg_access(folder)
+            if access is None:
                 views.enter_context(_plain(runner, folder))
+            else:
+                views.enter_context(runner.unlisted(quote(folder), over_files(folder), access))
         yield
 
 

@@ -379,9 +379,9 @@ class SparkRunner:
             self.session.sql(sql).createOrReplaceTempView(name)
             self._frames[name] = None
 
-    def unlisted(self, name: str, metadata_location: str) -> AbstractContextManager[None]:
+    def unlisted(self, name: str, metadata_location: str, access: Mapping[str, str]) -> AbstractContextManager[None]:
         """Make the table of a metadata file readable as view `name` inside a block, though no catalog lists it."""
-        return unlisted(self.session, name, metadata_location)
+        return unlisted(self.session, name, metadata_location, access)
 
     def release(self, name: str) -> None:
         """Forget a view and free what it holds in memory; unknown names are ignored."""

@@ -99,6 +99,6 @@ def test_a_file_that_is_not_there_is_told_at_once(store: Store) -> None:
 def test_what_iceberg_reaches_by_itself_is_told_apart() -> None:
     reach_by("s3://ours/shop", {"io-impl": "org.apache.iceberg.aws.s3.S3FileIO"})
     reach_by("gs://plain/shop", {"gcs.project-id": "p"})  # by the file system that Spark itself has
-    assert file_access.by_iceberg_alone("s3://ours/shop/_headrace/landing/1")
-    assert not file_access.by_iceberg_alone("gs://plain/shop/_headrace/landing/1")
-    assert not file_access.by_iceberg_alone("/warehouse/_headrace/landing/1")
+    assert file_access.iceberg_access("s3://ours/shop/_headrace/landing/1")
+    assert not file_access.iceberg_access("gs://plain/shop/_headrace/landing/1")
+    assert not file_access.iceberg_access("/warehouse/_headrace/landing/1")

@@ -91,9 +91,9 @@ class Runner(Protocol):
         ...
 
     def unlisted(self, name: str, metadata_location: str, access: Mapping[str, str]) -> AbstractContextManager[None]:
-        """Give the Iceberg table of a metadata file, which no catalog lists, a temporary name inside a block.
+        """Give an Iceberg table that no catalog lists a temporary name inside a block.
 
-        Iceberg reaches its files by these properties.
+        It is the one of a metadata file; Iceberg reaches its files by these properties.
         """
         ...
 

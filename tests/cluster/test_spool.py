@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 from kit.object_store import ObjectStore
 
-from headrace.lake.file_access import reach_by
+from headrace.lake.files.file_access import reach_by
 from headrace.sources.postgres.remote_tables import RemoteTable
 from headrace.sources.postgres.spool.spool import Spool
 

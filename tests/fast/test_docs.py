@@ -63,6 +63,8 @@ def _raised(path: Path) -> Iterator[Raised]:
             function = node.func.id
             if function in FAMILIES:
                 keywords = {k.arg: k.value for k in node.keywords}
+                if isinstance(keywords.get("retryable"), ast.Attribute):
+                    continue  # made of a row of a table, whose rows are looked at themselves
                 for code in _codes(node.args[0], tree):
                     yield Raised(code, function, _retryable(keywords.get("retryable"), code, tree), place)
             elif function == "_Kind":

@@ -8,7 +8,7 @@ import pytest
 
 from headrace import config
 from headrace.errors import UserError
-from headrace.lake.file_access import properties_at, reach_by
+from headrace.lake.files.file_access import properties_at, reach_by
 from headrace.lakes.storage_settings import warehouses
 
 

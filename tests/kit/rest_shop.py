@@ -9,7 +9,7 @@ from pyiceberg.catalog import load_catalog
 from pyiceberg.catalog.rest import RestCatalog
 
 from headrace.catalog import Catalog, Publication, Rename
-from headrace.lake.file_access import reach_by
+from headrace.lake.files.file_access import reach_by
 from headrace.lake.rest.open_lake import open_lake
 from headrace.lakes.lake_server import LakeServer
 from headrace.lakes.lake_settings import LakeSettings

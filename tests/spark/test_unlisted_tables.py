@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from headrace.errors import EnvironmentFault, HeadraceError
-from headrace.lake.parquet_tables import over_files
+from headrace.lake.files.parquet_tables import over_files
 from headrace.semantics import Semantics
 from headrace.spark.runner import SparkRunner
 

@@ -13,7 +13,7 @@ from headrace import config
 from headrace.api.session import LazySpark
 from headrace.catalog import Catalog
 from headrace.events import Event, Events, fields_of, kind_of
-from headrace.lake.file_access import reach_by
+from headrace.lake.files.file_access import reach_by
 from headrace.lakes.lake_server import LakeServer
 from headrace.lakes.lake_settings import LakeSettings
 from headrace.lakes.storage_settings import warehouses

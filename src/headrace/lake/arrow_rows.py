@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from headrace.errors import EnvironmentFault
-from headrace.lake.file_access import properties_at
+from headrace.lake.files.file_access import properties_at
 from headrace.lake.tables import VERSION
 from headrace.names import WEIGHT
 

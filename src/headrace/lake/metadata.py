@@ -13,9 +13,9 @@ from urllib.parse import unquote, urlparse
 
 from headrace.algebra.schema import Column
 from headrace.errors import EnvironmentFault
-from headrace.lake.file_access import read_file
+from headrace.lake.files.file_access import read_file
 from headrace.lake.iceberg_types import ddl_type
-from headrace.lakes.store_errors import store_fault
+from headrace.lakes.store_errors import store_error
 
 Json = dict[str, Any]
 
@@ -174,10 +174,7 @@ def read_json(location: str) -> Json:
 
 
 def _unreadable(location: str, error: Exception) -> EnvironmentFault:
-    if "://" in location and (fault := store_fault(str(error))) is not None:
-        said = " ".join(str(error).split())
-        return EnvironmentFault(fault.code, fault.message, detail=said, hint=fault.hint, retryable=fault.retryable)
-    return EnvironmentFault(
+    return store_error(error) or EnvironmentFault(
         "METADATA_UNREADABLE",
         f"The table metadata at {location} cannot be read.",
         detail=f"{type(error).__name__}: {error}",

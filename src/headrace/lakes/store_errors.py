@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from headrace.errors import EnvironmentFault
+
 _DOCTOR = "`headrace doctor` tries to write there."
 
 
@@ -70,6 +72,15 @@ STORE_FAULTS = (
     ),
 )
 """In the order they are tried: a wrong clock and unknown keys are answered 403, too."""
+
+
+def store_error(error: Exception) -> EnvironmentFault | None:
+    """Return the error for an object store that refuses this process; None for another failure."""
+    fault = store_fault(str(error))
+    if fault is None:
+        return None
+    said = " ".join(str(error).split())
+    return EnvironmentFault(fault.code, fault.message, detail=said, hint=fault.hint, retryable=fault.retryable)
 
 
 def store_fault(text: str) -> StoreFault | None:

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 
 from headrace.errors import HeadraceError
-from headrace.lake.file_access import iceberg_access
-from headrace.lake.parquet_tables import over_files
+from headrace.lake.files.file_access import iceberg_access
+from headrace.lake.files.parquet_tables import over_files
 from headrace.lake.tables import string_literal
 from headrace.names import quote
 from headrace.ports import Runner
+from headrace.sources.spool_faults import writing
 
 
 @contextmanager
@@ -29,7 +30,9 @@ def readable(runner: Runner, folders: Sequence[str]) -> Iterator[None]:
             if access is None:
                 views.enter_context(_plain(runner, folder))
             else:
-                views.enter_context(runner.unlisted(quote(folder), over_files(folder), access))
+                with writing(folder):
+                    metadata = over_files(folder)
+                views.enter_context(runner.unlisted(quote(folder), metadata, access))
         yield
 
 

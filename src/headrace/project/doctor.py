@@ -256,7 +256,7 @@ def check_warehouse(settings: config.Settings) -> Check:
 
 def _checked_store(settings: config.Settings) -> Check:
     """Try to write to an object store from this process, as Spark will from its own."""
-    from headrace.lake.file_access import reach_by, writing_fails
+    from headrace.lake.files.file_access import reach_by, writing_fails
     from headrace.lakes.store_errors import store_fault
 
     for warehouse, properties in warehouses(settings.warehouse, settings.storage, settings.spark_options).items():

@@ -19,12 +19,11 @@ from headrace.names import TableName, quote
 from headrace.semantics import ANSI, CASE_SENSITIVE, TIME_ZONE, Semantics
 from headrace.spark.checkpoints import checkpoint_on_server, counted, free
 from headrace.spark.errors import translated
-from headrace.spark.iceberg_deletion import forget, purge
+from headrace.spark.iceberg import forget, purge, unlisted
 from headrace.spark.interrupts import interrupt_session
 from headrace.spark.local_relation import PARTITIONS, literal_rows, planned_rows
 from headrace.spark.python_functions import register
 from headrace.spark.session_kind import SessionKind, kind_of
-from headrace.spark.unlisted_tables import unlisted
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
@@ -380,7 +379,7 @@ class SparkRunner:
             self._frames[name] = None
 
     def unlisted(self, name: str, metadata_location: str, access: Mapping[str, str]) -> AbstractContextManager[None]:
-        """Make the table of a metadata file readable as view `name` inside a block, though no catalog lists it."""
+        """Make a table that no catalog lists readable as view `name` inside a block."""
         return unlisted(self.session, name, metadata_location, access)
 
     def release(self, name: str) -> None:

@@ -18,7 +18,7 @@ from pyiceberg.types import (
     StructType,
 )
 
-from headrace.lake.avro import read_avro
+from headrace.lake.files.avro import read_avro
 
 SCHEMA = Schema(
     NestedField(1, "n", LongType(), required=True),

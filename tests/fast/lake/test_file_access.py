@@ -10,8 +10,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from headrace.errors import EnvironmentFault
-from headrace.lake import file_access
-from headrace.lake.file_access import reach_by
+from headrace.lake.files import file_access
+from headrace.lake.files.file_access import reach_by
 from headrace.lake.metadata import read_json
 
 CONTENT = b'{"a": 1}'

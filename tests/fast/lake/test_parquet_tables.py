@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyiceberg.table import StaticTable
 
-from headrace.lake.parquet_tables import over_files
+from headrace.lake.files.parquet_tables import over_files
 
 BATCH = pa.table(
     {

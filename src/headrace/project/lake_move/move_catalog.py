@@ -12,7 +12,7 @@ from headrace.api.own_tables import owners_of
 from headrace.catalog import Catalog
 from headrace.catalog.remote_lake.home import shown
 from headrace.events import Events
-from headrace.lake.file_access import reach_by
+from headrace.lake.files.file_access import reach_by
 from headrace.lake.rest.open_lake import open_lake, open_registrar
 from headrace.lakes.lake_settings import LakeSettings
 from headrace.lakes.storage_settings import warehouses

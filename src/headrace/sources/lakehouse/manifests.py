@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from headrace.lake.avro import read_avro
+from headrace.lake.files.avro import read_avro
 from headrace.lake.metadata import TableMeta, read_bytes
 
 _DELETED = 2

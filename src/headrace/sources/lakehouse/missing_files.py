@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 
 from headrace.errors import HeadraceError
-from headrace.lake.file_access import file_io
+from headrace.lake.files.file_access import file_io
 from headrace.lake.metadata import TableMeta, local_path, read_metadata
 from headrace.sources.lakehouse.manifests import live_files, manifest_list, manifests
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any
 
-from headrace.errors import EnvironmentFault
+from headrace.sources.spool_faults import writing
 
 
 class CompletionMarkers:
@@ -85,21 +84,3 @@ class CompletionMarkers:
         from pyarrow import fs
 
         return [str(f.path) for f in self._files.get_file_info(fs.FileSelector(folder, allow_not_found=True))]
-
-
-@contextmanager
-def writing(folder: str) -> Iterator[None]:
-    """Tell that a folder cannot be written.
-
-    Raises:
-        EnvironmentFault: `SPOOL_NOT_WRITABLE`.
-    """
-    try:
-        yield
-    except OSError as error:
-        raise EnvironmentFault(
-            "SPOOL_NOT_WRITABLE",
-            f"Captured rows could not be written to {folder}.",
-            detail=str(error),
-            hint="Make room there and allow this user to write.",
-        ) from error

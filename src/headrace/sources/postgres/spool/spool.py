@@ -12,9 +12,9 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from headrace.errors import EnvironmentFault
-from headrace.lake.file_access import file_system
+from headrace.lake.files.file_access import file_system
 from headrace.sources.postgres.remote_tables import RemoteTable
-from headrace.sources.postgres.snapshot.completion_markers import CompletionMarkers, writing
+from headrace.sources.postgres.snapshot.completion_markers import CompletionMarkers
 from headrace.sources.postgres.spool.landing_sql import Spooled
 from headrace.sources.postgres.spool.literal_rows import MOST_ROWS, take_literals
 from headrace.sources.postgres.spool.pair_detection import Pairing
@@ -23,6 +23,7 @@ from headrace.sources.postgres.spool.text_columns import keyed, text_of, weighed
 from headrace.sources.postgres.spool.unfit_values import checked, without_undone
 from headrace.sources.postgres.type_mapping import place_of
 from headrace.sources.postgres.wal.net_changes import KeyedChanges, WeighedChanges
+from headrace.sources.spool_faults import writing
 
 if TYPE_CHECKING:
     import pyarrow as pa

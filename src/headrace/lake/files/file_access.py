@@ -50,7 +50,9 @@ def reach_by(warehouse: str, properties: Mapping[str, str]) -> None:
 
 
 def iceberg_access(location: str) -> Mapping[str, str] | None:
-    """Return the properties by which Iceberg reaches a location; None where it does as all others in Spark do.
+    """Return the properties by which Iceberg alone reaches a location.
+
+    None where it goes by the file systems of Hadoop, as all others in Spark do.
 
     Args:
         location: A path or URL.

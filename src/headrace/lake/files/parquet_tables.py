@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from headrace.lake.file_access import file_system, properties_at
+from headrace.lake.files.file_access import file_system, properties_at
 
 METADATA = "table"
 """The folder, below that of the files, which has what makes them a table."""
 
 
 def over_files(folder: str) -> str:
-    """Write an Iceberg table's metadata over the Parquet files of a folder; return its metadata file.
+    """Write an Iceberg table's metadata over Parquet files; return its metadata file.
 
     The files stay as they are, and their columns are found by name. No catalog knows the table.
 

@@ -8,7 +8,6 @@ count up to a number that the process knows, by other changes.
 
 from __future__ import annotations
 
-import uuid
 from typing import Any
 
 import sqlalchemy as sa
@@ -27,19 +26,6 @@ def state(connection: Connection) -> str | None:
     return connection.execute(_STATE).scalar_one_or_none()
 
 
-def new_state() -> str:
-    """Return a name for a state that there has not been."""
-    return uuid.uuid4().hex
-
-
-def note_change(connection: Connection) -> None:
-    """Have the transaction draw a new name for the state of the definitions when it commits.
-
-    Statements that write to the tables of definitions are noticed by themselves.
-    """
-    connection.info[_CHANGED] = True
-
-
 def watch(engine: Engine) -> None:
     """Notice what changes definitions.
 
@@ -52,12 +38,12 @@ def watch(engine: Engine) -> None:
         connection: Connection, statement: Any, _many: Any, _parameters: Any, _options: Any, result: Any
     ) -> None:
         if isinstance(statement, sa.UpdateBase) and statement.table in _WATCHED and result.rowcount != 0:
-            note_change(connection)
+            connection.info[_CHANGED] = True
 
     @event.listens_for(engine, "commit")
     def _commits(connection: Connection) -> None:
         if connection.info.pop(_CHANGED, False):
-            connection.execute(sa.update(t.definitions).values(state=new_state()))
+            connection.execute(sa.update(t.definitions).values(state=t.new_state()))
 
     @event.listens_for(engine, "rollback")
     def _rolls_back(connection: Connection) -> None:

@@ -7,6 +7,7 @@ catalog owns their shape, so they are in a metadata of their own and no migratio
 from __future__ import annotations
 
 import datetime as dt
+import uuid
 from typing import Any
 
 import sqlalchemy as sa
@@ -35,8 +36,14 @@ REVISIONS = (
     "0017",
     "0018",
     "0019",
+    "0020",
 )
 """Every revision this code knows, oldest first. The last one is what it works with."""
+
+
+def new_state() -> str:
+    """Return a name for a state that there has not been."""
+    return uuid.uuid4().hex
 
 
 class UtcTime(sa.types.TypeDecorator[dt.datetime]):
@@ -116,9 +123,10 @@ stream_table = sa.Table(
     sa.Column("updated_at", UtcTime, nullable=False),
     sa.Column("options_json", JSON),
     sa.Column("companion_behind", sa.Boolean, nullable=False, server_default=sa.false()),
-    sa.Column("text_state", sa.String(32), nullable=False, server_default=""),
+    sa.Column("text_state", sa.String(32), key="state", nullable=False, server_default="", onupdate=new_state),
+    sa.Index("ix_hr_stream_table_state", "relation_id", "state"),
 )
-"""`text_state` is drawn at random whenever query, details or options are written, so that who has read them knows."""
+"""`state` is drawn at random whenever a row is written, or names of what it reads, so that who has read it knows."""
 
 definitions = sa.Table(
     "hr_definitions",

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from functools import cached_property
 from itertools import chain
 from typing import Generic, TypeVar
 
@@ -49,6 +50,10 @@ class Dag(Generic[Name]):
             parts = _by_rank(above, below, cycles)
         self._parts = tuple(tuple(names[i] for i in part) for part in parts)
         self._order = tuple(name for part in self._parts for name in part)
+
+    @cached_property
+    def _places(self) -> Mapping[Name, int]:
+        return {name: place for place, name in enumerate(self._order)}
 
     @property
     def names(self) -> tuple[Name, ...]:
@@ -110,8 +115,8 @@ class Dag(Generic[Name]):
         """Return names in topological order, all or the given ones; cycles stay together."""
         if names is None:
             return self._order
-        wanted = set(names)
-        return tuple(name for name in self._order if name in wanted)
+        wanted = {name for name in names if name in self._places}
+        return tuple(sorted(wanted, key=self._places.__getitem__))
 
     def levels(self) -> tuple[tuple[Name, ...], ...]:
         """Return names by their distance from the sources.

@@ -79,6 +79,20 @@ def test_a_first_load_is_seen_and_later_refreshes_change_nothing(catalog: Catalo
     assert detailed(sent) == judged
 
 
+def test_of_many_only_what_has_changed_is_read_again(catalog: Catalog, url: str, clock: ManualClock) -> None:
+    create(catalog, REVENUE, ORDERS)
+    create(catalog, TOP, REVENUE)
+    with Catalog.open(url, clock=clock) as other:
+        before = other.stream_tables()
+        catalog.alter_stream_table(TOP, refresh_mode=RefreshMode.FULL)
+        with statements(other) as sent:
+            after = other.stream_tables()
+    assert [one is two for one, two in zip(before, after, strict=True)] == [True, False]
+    read = [text.split("relation_id IN (")[1].count(",") + 1 for text in sent if "definition_json" in text]
+    judged = 2  # of them all, by the fixture
+    assert sorted(read) == [1, judged]
+
+
 def test_what_fails_changes_nothing(catalog: Catalog) -> None:
     create(catalog, REVENUE, ORDERS)
     kept = catalog.stream_tables()

@@ -11,7 +11,6 @@ from sqlalchemy.engine import Connection
 
 from headrace.catalog import schema as t
 from headrace.catalog.coordination.notify import wake
-from headrace.catalog.definition_changes import new_state
 from headrace.catalog.definitions import deployments, greens
 from headrace.catalog.definitions.stream_tables import read_streams
 from headrace.catalog.many_rows import insert_rows, update_rows
@@ -149,8 +148,6 @@ def alter_stream_table(
         values["refresh_mode"] = refresh_mode.value
     if schedule is not None or clear_schedule:
         values["schedule"] = None if clear_schedule else schedule
-    if details is not None or options is not None:
-        values["text_state"] = new_state()
     if details is not None:
         values["definition_json"] = dict(details)
     if options is not None:
@@ -234,7 +231,7 @@ def _definition_values(definition: Definition) -> dict[str, Any]:
         "companion": None if definition.companion is None else stored_name(definition.companion),
         "log": None if definition.log is None else stored_name(definition.log),
         "companion_behind": False,
-        "text_state": new_state(),
+        "state": t.new_state(),
         "status": Status.NEW.value,
         **({} if definition.options is None else {"options_json": dict(definition.options)}),
     }

@@ -9,11 +9,10 @@ from sqlalchemy import exc
 from sqlalchemy.engine import Connection
 
 from headrace.catalog import schema as t
-from headrace.catalog.definition_changes import note_change
 from headrace.catalog.definitions import deployments
 from headrace.catalog.many_rows import insert_rows, update_rows
 from headrace.catalog.records import Green, Json, Role
-from headrace.catalog.relations import former_names, parse_name, relation_ids, stored_name
+from headrace.catalog.relations import former_names, name_condition, parse_name, relation_ids, stored_name
 from headrace.catalog.unused_relations import forget_unused
 from headrace.errors import EnvironmentFault
 from headrace.names import TableName
@@ -137,7 +136,11 @@ def rename(connection: Connection, names: Sequence[tuple[TableName, TableName]])
         raise changed(names[0][0]) from error
     if found != len(rows):
         raise changed(names[0][0])
-    note_change(connection)
+    renamed = sa.select(t.relation.c.id).where(name_condition([new for _, new in names]))
+    readers = sa.select(t.dependency.c.stream_id).where(t.dependency.c.source_id.in_(renamed))
+    own = t.stream_table.c.relation_id
+    changed_rows = sa.or_(own.in_(renamed), own.in_(readers))
+    connection.execute(sa.update(t.stream_table).where(changed_rows).values(state=t.new_state()))
 
 
 def changed(name: TableName) -> EnvironmentFault:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Collection, Iterable, Mapping
+from collections import ChainMap
+from collections.abc import Collection, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 
 from headrace.catalog import Status
@@ -67,7 +68,7 @@ def plan_cycle(state: SchedulerState, now: dt.datetime) -> Cycle:
             continue
         pulled = _pulled(state, unit, fruitful)
         well = [above for above in units.dag.order(pulled) if above not in troubles]
-        before, nothing = _loaded_before(state, unit, well, wanted, {**troubles, **held})
+        before, nothing = _loaded_before(state, unit, well, wanted, ChainMap(held, troubles))
         if (hold := _hold(state, unit, pulled, troubles) or nothing) is not None:
             held[unit] = hold
             continue
@@ -208,26 +209,30 @@ def _loaded_before(
     unit: TableName,
     pulled: Iterable[TableName],
     wanted: Collection[TableName],
-    held: Mapping[TableName, Hold],
+    held: MutableMapping[TableName, Hold],
 ) -> tuple[list[TableName], Hold | None]:
     """Return pulled units that can be refreshed, producers first; and why none can."""
-    before: list[TableName] = []
-    known = dict(held)
+    before: dict[TableName, None] = {}
+    new: dict[TableName, Hold] = {}
+    known = ChainMap(new, held)  # copies of what is held and wanted for each unit would make the whole quadratic
     for one in (*pulled, unit):
-        if (nothing := _nothing_to_read(state, one, {*wanted, *before}, known)) is not None:
-            known[one] = nothing
+        if (nothing := _nothing_to_read(state, one, (wanted, before), known)) is not None:
+            new[one] = nothing
         elif one != unit:
-            before.append(one)
-    return before, nothing
+            before[one] = None
+    return list(before), nothing
 
 
 def _nothing_to_read(
-    state: SchedulerState, unit: TableName, before: Collection[TableName], held: Mapping[TableName, Hold]
+    state: SchedulerState,
+    unit: TableName,
+    before: Collection[Collection[TableName]],
+    held: Mapping[TableName, Hold],
 ) -> Hold | None:
-    """Return a hold for a unit that reads a table neither loaded nor about to be."""
+    """Return a hold for a unit that reads a table neither loaded nor about to be, by any of `before`."""
     for name in _never_loaded(state, unit):
         above = state.grouping.units.unit_of[name]
-        if above not in before:
+        if not any(above in some for some in before):
             return held.get(above) or Hold(name, "not loaded yet")
     return None
 

@@ -229,7 +229,7 @@ def _nothing_to_read(
     before: Collection[Collection[TableName]],
     held: Mapping[TableName, Hold],
 ) -> Hold | None:
-    """Return a hold for a unit that reads a table neither loaded nor about to be, by any of `before`."""
+    """Return a hold for a unit that reads a table neither loaded nor in any of `before`."""
     for name in _never_loaded(state, unit):
         above = state.grouping.units.unit_of[name]
         if not any(above in some for some in before):

@@ -262,7 +262,8 @@ class PublishedGroup:
     def parts(self) -> tuple[tuple[TableName, ...], ...]:
         return tuple((name,) for name in self.members)
 
-    def begin(self) -> None:
+    def begin(self) -> tuple[RefreshResult, ...] | None:
+        """Take the leases; results where somebody else has brought all members there since they were planned."""
         resources = [resource_of(n) for n in self.members]
         self.leases = self.stack.enter_context(holding_leases(self.catalog, resources))
         self.catalog.reset_staging(self.members, held=self.leases())
@@ -280,6 +281,15 @@ class PublishedGroup:
                 found = aligned_heads(found, agreed, reader)
         self.seen = {s: (h.version.version, h.version.snapshot_id) for s, h in found.items()}
         self.graph = Dag({n: tables[n].sources for n in self.members})
+        if self.awaited or not all(map(self._is_there, self.members)):
+            return None
+        self.stack.close()
+        return tuple(RefreshResult(str(n), Mode.NO_CHANGE, None, None, 0, 0, 0.0, {}) for n in self.members)
+
+    def _is_there(self, name: TableName) -> bool:
+        now = {**self.newest, **{s: version for s, (version, _) in self.seen.items()}}
+        wanted = {s: now.get(s) for s in self.tables[name].sources}
+        return name in self.frontiers and dict(self.frontiers[name]) == wanted
 
     def see_published(self, part: Sequence[TableName]) -> None:
         read = {s for name in part for s in self.tables[name].sources}

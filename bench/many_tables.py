@@ -162,7 +162,7 @@ def _definition(name: TableName, reads: tuple[TableName, ...]) -> Definition:
 def _workers(settings: Settings, kinds: list[str]) -> list[dict[str, float]]:
     """Run processes side by side, and return what each has measured."""
     words = [sys.executable, "-m", "bench.many_tables_worker", str(settings.root)]
-    started = [subprocess.Popen([*words, kind], stdout=subprocess.PIPE, text=True) for kind in kinds]
+    started = [subprocess.Popen([*words, kind, str(len(kinds))], stdout=subprocess.PIPE, text=True) for kind in kinds]
     said = [process.communicate()[0] for process in started]
     if any(process.returncode for process in started):
         raise SystemExit("a process of the bench failed")

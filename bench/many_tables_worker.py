@@ -19,6 +19,9 @@ import headrace
 from headrace.catalog import Catalog
 from headrace.config import load
 
+SLOTS = 4
+"""Refreshes at once for each scheduler; all of a project share the sum."""
+
 AHEAD = 10.0
 """Seconds by which the clock of a look is ahead, so that nothing is too young to be looked at."""
 
@@ -27,6 +30,7 @@ def main() -> None:
     """Do one thing, and print what it took."""
     root, kind = Path(sys.argv[1]), sys.argv[2]
     settings, sent = load(root), Counter[str]()
+    slots = SLOTS * int(sys.argv[3])
 
     @event.listens_for(Engine, "before_cursor_execute")
     def _note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
@@ -41,7 +45,7 @@ def main() -> None:
         worker = PublishingWorker(lake, catalog)
 
         def cycle(ahead: float = 0.0) -> dict[str, float]:
-            done = scheduler(catalog, worker, ahead=ahead).run(threading.Event(), once=True)
+            done = scheduler(catalog, worker, ahead=ahead, slots=slots).run(threading.Event(), once=True)
             return {"refreshed": done.refreshed, "failed": done.failed}
 
         if kind == "load":

@@ -145,8 +145,8 @@ class Dispatch(Generic[Unit]):
     @property
     def waiting(self) -> int:
         """Return how many tasks wait for a slot, or for others."""
-        of_units = (len(self._inside[unit]) if unit in self._inside else 1 for unit in self._waiting)
-        return sum(of_units) + sum(len(tuple(begun.left)) for begun in self._begun.values())
+        more = sum(len(tasks) - 1 for unit, tasks in self._inside.items() if unit in self._waiting)
+        return len(self._waiting) + more + sum(len(tuple(begun.left)) for begun in self._begun.values())
 
     @property
     def busy(self) -> tuple[int, dict[str, int]]:
@@ -341,7 +341,7 @@ class Dispatch(Generic[Unit]):
         queue = [unit]
         while queue:
             gone = queue.pop()
-            dependants = [waiting for waiting, missing in self._waiting.items() if gone in missing]
+            dependants = [c for c in self._dag.consumers(gone) if gone in self._waiting.get(c, ())]
             for dependant in dependants:
                 del self._waiting[dependant]
             given_up += dependants

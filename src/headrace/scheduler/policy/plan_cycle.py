@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import ChainMap
-from collections.abc import Collection, Iterable, Mapping, MutableMapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from headrace.catalog import Status
@@ -209,15 +209,14 @@ def _loaded_before(
     unit: TableName,
     pulled: Iterable[TableName],
     wanted: Collection[TableName],
-    held: MutableMapping[TableName, Hold],
+    held: ChainMap[TableName, Hold],
 ) -> tuple[list[TableName], Hold | None]:
     """Return pulled units that can be refreshed, producers first; and why none can."""
     before: dict[TableName, None] = {}
-    new: dict[TableName, Hold] = {}
-    known = ChainMap(new, held)  # copies of what is held and wanted for each unit would make the whole quadratic
+    known = held.new_child()  # a copy of what is held for each unit would make the whole quadratic
     for one in (*pulled, unit):
         if (nothing := _nothing_to_read(state, one, (wanted, before), known)) is not None:
-            new[one] = nothing
+            known[one] = nothing
         elif one != unit:
             before[one] = None
     return list(before), nothing

@@ -69,4 +69,5 @@ def _configure(session: SparkSession, access: Mapping[str, str]) -> None:
         for key, value in {**access, **_OURS}.items():
             session.conf.set(f"{prefix}.{key}", value)
         session.conf.set(prefix, "org.apache.iceberg.spark.SparkCatalog")
+    # always: a session that comes of this one has its options, and a memory of its own
     session.sql(f"CREATE NAMESPACE IF NOT EXISTS {_CATALOG}.{_NAMESPACE}")

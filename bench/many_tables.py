@@ -42,6 +42,8 @@ NEAR = 400
 
 COLUMNS = tuple(Column(f"column_{i}", "decimal(12,2)" if i % 3 else "string") for i in range(12))
 MEMORY, STATUS = 500.0, 2.0
+LOOK_EVERY, TELL_EVERY = 2.0, 60.0
+"""Seconds from one look at how many tables are loaded to the next, and until it is told."""
 
 
 def run(options: argparse.Namespace) -> list[Figure]:
@@ -71,15 +73,9 @@ def _measure(name: str, settings: Settings, count: int, schedulers: int) -> list
     where = f"{count:,} tables, catalog in {name}"
     seconds = define(settings, count)
     print(f"  {where}: defined in {seconds:.1f} s", flush=True)
-    loads = _workers(settings, ["load"] * schedulers)
-    with Catalog.open(settings.catalog_url) as catalog:
-        loaded = len(catalog.frontiers())
-    if loaded != count or any(one["failed"] for one in loads):
-        raise SystemExit(f"{loaded} of {count} were loaded: {loads}")
+    loads = _load(settings, schedulers, count)
     spent, sent = (sum(one[key] for one in loads) for key in ("processor", "statements"))
-    [look] = _workers(settings, ["look"])
-    [change] = _workers(settings, ["change"])
-    [status] = _workers(settings, ["status"])
+    look, change, status = (_ask(settings, kind) for kind in ("look", "change", "status"))
     detail = (
         f"{max(one['seconds'] for one in loads):.0f} s, {sent / count:.0f} statements a table with those of looks; "
         f"most memory of a scheduler {max(one['memory'] for one in loads):.0f} MB"
@@ -159,11 +155,39 @@ def _definition(name: TableName, reads: tuple[TableName, ...]) -> Definition:
     return Definition(name, query, reads, schedule="ON CHANGE", details=to_json(details))
 
 
-def _workers(settings: Settings, kinds: list[str]) -> list[dict[str, float]]:
-    """Run processes side by side, and return what each has measured."""
-    words = [sys.executable, "-m", "bench.many_tables_worker", str(settings.root)]
-    started = [subprocess.Popen([*words, kind, str(len(kinds))], stdout=subprocess.PIPE, text=True) for kind in kinds]
-    said = [process.communicate()[0] for process in started]
-    if any(process.returncode for process in started):
+def _load(settings: Settings, schedulers: int, count: int) -> list[dict[str, float]]:
+    """Have schedulers run, as `headrace run` does, until all tables are loaded; return what each has measured."""
+    started = [_start(settings, "load", schedulers) for _ in range(schedulers)]
+    begun = told = time.perf_counter()
+    loaded = 0
+    with Catalog.open(settings.catalog_url) as catalog:
+        while loaded < count and all(process.poll() is None for process in started):
+            time.sleep(LOOK_EVERY)
+            loaded = len(catalog.frontiers())
+            if time.perf_counter() - told > TELL_EVERY:
+                told = time.perf_counter()
+                print(f"    {loaded:,} loaded after {told - begun:.0f} s", flush=True)
+    for process in started:
+        process.terminate()
+    loads = [_said(process) for process in started]
+    if loaded < count or any(one["failed"] for one in loads):
+        raise SystemExit(f"{loaded} of {count} were loaded: {loads}")
+    return loads
+
+
+def _ask(settings: Settings, kind: str) -> dict[str, float]:
+    """Run one process, and return what it has measured."""
+    return _said(_start(settings, kind))
+
+
+def _start(settings: Settings, kind: str, schedulers: int = 1) -> subprocess.Popen[str]:
+    words = [sys.executable, "-m", "bench.many_tables_worker", str(settings.root), kind, str(schedulers)]
+    return subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+
+
+def _said(process: subprocess.Popen[str]) -> dict[str, float]:
+    text = process.communicate()[0]
+    if process.returncode:
         raise SystemExit("a process of the bench failed")
-    return [json.loads(text.splitlines()[-1]) for text in said]
+    found: dict[str, float] = json.loads(text.splitlines()[-1])
+    return found

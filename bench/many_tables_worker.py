@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import resource
+import signal
 import sys
 import threading
 import time
@@ -29,7 +30,8 @@ AHEAD = 10.0
 def main() -> None:
     """Do one thing, and print what it took."""
     root, kind = Path(sys.argv[1]), sys.argv[2]
-    settings, sent = load(root), Counter[str]()
+    settings, sent, stopping = load(root), Counter[str](), threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stopping.set())
     slots = SLOTS * int(sys.argv[3])
 
     @event.listens_for(Engine, "before_cursor_execute")
@@ -44,12 +46,12 @@ def main() -> None:
         lake = Lake(settings.catalog_url, root)
         worker = PublishingWorker(lake, catalog)
 
-        def cycle(ahead: float = 0.0) -> dict[str, float]:
-            done = scheduler(catalog, worker, ahead=ahead, slots=slots).run(threading.Event(), once=True)
+        def cycle(ahead: float = 0.0, *, once: bool = True) -> dict[str, float]:
+            done = scheduler(catalog, worker, ahead=ahead, slots=slots).run(stopping, once=once)
             return {"refreshed": done.refreshed, "failed": done.failed}
 
         if kind == "load":
-            report(sent, cycle)
+            report(sent, lambda: cycle(once=False))
             return
         begun = time.perf_counter()
         cycle(AHEAD)

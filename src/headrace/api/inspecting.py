@@ -53,13 +53,9 @@ class InspectVerbs(ProjectHandle):
 
     def status(self, names: Iterable[str] | None = None) -> tuple[StreamTableInfo, ...]:
         """Return where the stream tables stand; reads the catalog only and starts no Spark."""
-        from headrace.api.schedules.schedule_status import with_schedules
-        from headrace.refresh.cut.cut import Cut
+        from headrace.api.schedules.schedule_status import read_status
 
-        heads = Cut(self._catalog, lambda _: None)
-        moved = heads.versions(_status.lake_sources(self._catalog))
-        infos = _status.status(self._catalog, moved, None if names is None else self._names(names))
-        return with_schedules(infos, self.settings, self._catalog, heads)
+        return read_status(self._catalog, self.settings, None if names is None else self._names(names))
 
     def history(self, name: str | None = None, limit: int | None = 20) -> tuple[HistoryRow, ...]:
         """Return past refreshes, newest first, also of tables that were dropped.

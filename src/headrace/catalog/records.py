@@ -295,6 +295,24 @@ class HistoryEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class LastRefresh:
+    """What the newest `HistoryEntry` of a stream table says of how it ended; arguments as there."""
+
+    stream: TableName
+    started_at: dt.datetime
+    finished_at: dt.datetime
+    mode: RanAs
+    outcome: Outcome
+    reason: str | None
+    error_message: str | None
+
+    @property
+    def seconds(self) -> float:
+        """Return how long it took."""
+        return (self.finished_at - self.started_at).total_seconds()
+
+
+@dataclass(frozen=True, slots=True)
 class Reached:
     """The frontier that a stream table reflected from a moment on.
 

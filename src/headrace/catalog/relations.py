@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, RowMapping
@@ -23,6 +24,7 @@ def stored_name(name: TableName) -> str:
     return ".".join(p if p.replace("_", "a").replace("-", "a").isalnum() else quote(p) for p in name.parts)
 
 
+@lru_cache(maxsize=100_000)  # of ten thousand tables a look parses a hundred thousand names
 def parse_name(text: str) -> TableName:
     """Return the inverse of `stored_name`."""
     parts = split_identifier(text) if "`" in text else tuple(text.split("."))

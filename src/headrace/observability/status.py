@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from headrace.catalog import Catalog, ForeignWrite, HistoryEntry, Outcome, Status, StreamTable, Version
+from headrace.catalog import Catalog, ForeignWrite, HistoryEntry, LastRefresh, Outcome, Status, StreamTable, Version
+from headrace.catalog.state.reader import Reader
 from headrace.definitions.details import refusals_of
 from headrace.frontier import Frontier
-from headrace.names import CLOCK, LAKE, TableName
+from headrace.names import CLOCK, TableName
 from headrace.reasons import FullReason
 from headrace.results.refresh_results import HistoryRow, Mode, StreamTableInfo
 
@@ -16,29 +17,27 @@ TIME = "the time"
 
 
 def status(
-    catalog: Catalog, moved: Mapping[TableName, int], names: Iterable[TableName] | None
+    reader: Reader, moved: Mapping[TableName, int], names: Iterable[TableName] | None, *, eventual: bool
 ) -> tuple[StreamTableInfo, ...]:
     """Return one line per stream table.
 
     Args:
-        catalog: The catalog.
+        reader: One state of the catalog.
         moved: Versions of sources as just observed.
         names: Only these; all when None.
+        eventual: Whether tables of one publication may be shown one after the other.
 
     Raises:
         UserError: `STREAM_TABLE_NOT_FOUND`.
     """
-    catalog.look_at_stored()
-    with catalog.reading() as reader:
-        tables = {t.name: t for t in reader.stream_tables()}
-        wanted = [reader.stream_table(n).name for n in names] if names is not None else list(tables)
-        frontiers, newest, last = reader.frontiers(), reader.newest_versions(), reader.last_refreshes()
-        dependencies, changed = reader.dependencies(), {w.name: w for w in reader.foreign_writes()}
-    eventual = not catalog.moves_together()
+    tables = {t.name: t for t in reader.stream_tables()}
+    wanted = [reader.stream_table(n).name for n in names] if names is not None else list(tables)
+    frontiers, newest, last = reader.frontiers(), reader.newest_versions(), reader.last_refreshes()
+    changed = {w.name: w for w in reader.foreign_writes()}
     consumers: dict[TableName, list[str]] = {}
-    for reader_name, sources in dependencies.items():
-        for source in sources:
-            consumers.setdefault(source, []).append(str(reader_name))
+    for name, table in tables.items():
+        for source in table.sources:
+            consumers.setdefault(source, []).append(str(name))
     versions = {n: v.version for n, v in newest.items()} | dict(moved)
     return tuple(
         _info(
@@ -60,7 +59,7 @@ def _info(
     frontier: Frontier,
     versions: Mapping[TableName, int],
     newest: Version | None,
-    last: HistoryEntry | None,
+    last: LastRefresh | None,
     consumers: list[str],
     changed: list[ForeignWrite],
     eventual: bool,
@@ -117,12 +116,3 @@ def _row(entry: HistoryEntry) -> HistoryRow:
         jobs=int(jobs) if jobs is not None else None,
         epoch=entry.epoch,
     )
-
-
-def lake_sources(catalog: Catalog) -> tuple[TableName, ...]:
-    """Return base tables in `lake` that stream tables read and that still exist."""
-    with catalog.reading() as reader:
-        streams = {t.name for t in reader.stream_tables()}
-        sources = {s for ss in reader.dependencies().values() for s in ss}
-        there = reader.pointers(LAKE, [s for s in sources if s.catalog == LAKE and s not in streams])
-    return tuple(sorted(there))

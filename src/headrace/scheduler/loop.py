@@ -48,9 +48,9 @@ from headrace.scheduler.patience import Patience
 from headrace.scheduler.policy.backoff import PASSING
 from headrace.scheduler.policy.dispatch import Dispatch
 from headrace.scheduler.policy.plan_cycle import Cycle, Hold, plan_cycle, waits
-from headrace.scheduler.policy.slot_shares import Portion, Slots, portion
+from headrace.scheduler.policy.slot_shares import Portion, Rank, Slots, portion
 from headrace.scheduler.policy.unit_tasks import UnitTasks, unit_tasks
-from headrace.scheduler.policy.urgency import task_urgency
+from headrace.scheduler.policy.urgency import own_share_first, task_urgency
 from headrace.scheduler.rules import Rules
 from headrace.scheduler.scheduler_state import SchedulerState, read_scheduler_state, targets
 from headrace.scheduler.user_decisions import Decisions
@@ -129,6 +129,7 @@ class Scheduler:
         self.owner = new_owner()
         self._dispatch: Dispatch[TableName] = Dispatch(rules.slots, rules.quotas)
         self._share = Slots(rules.slots, rules.quotas)
+        self._rank = Rank()
         self._ended: queue.Queue[_Ended | None] = queue.Queue()  # None: something changed
         self._running: dict[TableName, _Running] = {}
         self._cuts: dict[TableName, Cut] = {}
@@ -322,11 +323,13 @@ class Scheduler:
         units = state.grouping.units
         if state.grouping is not self._grouping:
             self._grouping, self._tasks = state.grouping, unit_tasks(state.grouping)
-        left = task_urgency(state, self._tasks, self.clock.now())
+        left = own_share_first(task_urgency(state, self._tasks, self.clock.now()), self._rank)
         outside = self._tasks.outside
         if self._late_only:  # a task that is left out waits for all that its unit reads
             outside = {task: above for task, above in outside.items() if units.unit_of[task] not in self._late_only}
-        for unit in self._dispatch.draw(units.dag, left, self._tasks.pools, self._tasks.inside, outside):
+        gone = self._dispatch.keep(cycle.wanted)
+        gone += self._dispatch.draw(units.dag, left, self._tasks.pools, self._tasks.inside, outside)
+        for unit in gone:
             self._cuts.pop(unit, None)
         new = [unit for unit in self._own(units.dag, cycle.wanted) if not self._dispatch.knows(unit)]
         self._cuts |= dict.fromkeys(new, self._heads)
@@ -515,8 +518,8 @@ class Scheduler:
                 self._settled = False
             return False
         own = found[-1]
-        if own.share != self._share:
-            self._share = own.share
+        if (own.share, own.rank) != (self._share, self._rank):
+            self._share, self._rank = own.share, own.rank
             self._seen = None  # what was left to others may be this one's now
         self._dispatch.slots, self._dispatch.quotas = own.room.all, dict(own.room.pools)
         self._settled = own.settled

@@ -103,45 +103,63 @@ def read_scheduler_state(
         default_schedule: For tables without a schedule that nothing reads.
         unreadable: Told of sources that cannot be read, and are taken not to have moved; else that is raised.
     """
-    bases = bases_of(catalog.stream_tables())
-    moved = heads.versions(bases, unreadable)
+    moved = heads.versions(bases_of(catalog.stream_tables()), unreadable)
     states = catalog.scheduling_states()
     with catalog.reading() as reader:
-        tables = {t.name: t for t in reader.stream_tables()}
-        cut = grouping(tables, defaults, reader.sources())
-        schedules = effective_schedules(cut, tables, default_schedule)
-        last = {n: e for n, e in reader.last_refreshes().items() if n in tables}
-        lags = _Lags(reader, tables, moved, defaults)
-        apart = waiting(reader.watermark_groups(), cut.graph, tables)
-        layouts = waiting_for_layout(reader, tables, cut)
-        found: dict[TableName, Table] = {}
-        for name in cut.graph.order(tables):
-            pulled = [s for s in tables[name].sources if s in found and schedules[s].kind is Kind.DOWNSTREAM]
-            done = last[name] if name in last and last[name].outcome is Outcome.OK else None
-            seconds = done.seconds if done is not None else UNKNOWN_SECONDS
-            standing = Standing(
-                loaded=name in lags.frontiers,
-                behind_since=lags.since(name, [found[s].standing for s in tables[name].sources if s in found]),
-                refreshed=done.started_at if done is not None else None,
-                expected=seconds + sum(found[s].standing.expected for s in pulled if found[s].standing.behind_since),
-            )
-            scheduling = states.get(name, SchedulingState())
-            waits = apart[name].name if name in apart else None
-            found[name] = Table(
-                schedules[name],
-                standing,
-                lags.news(name),
-                seconds,
-                scheduling,
-                tables[name].status,
-                waits,
-                name in lags.aligned,
-                lags.trails(name),
-                layouts.get(name) if _by_itself(schedules[name], cut, name) else None,
-            )
-            if (cycle := cut.graph.component(name)) and name == cycle[-1]:
-                _share(found, cycle)
-    return SchedulerState(cut, found, bases)
+        return scheduler_state(reader, moved, states, defaults, default_schedule)
+
+
+def scheduler_state(
+    reader: Reader,
+    moved: Mapping[TableName, int],
+    states: Mapping[TableName, SchedulingState],
+    defaults: Defaults,
+    default_schedule: Schedule,
+) -> SchedulerState:
+    """Read the state.
+
+    Args:
+        reader: One state of the catalog.
+        moved: Versions of base tables as just observed.
+        states: Pauses and failures of stream tables.
+        defaults: What the project wants of diamonds.
+        default_schedule: For tables without a schedule that nothing reads.
+    """
+    tables = {t.name: t for t in reader.stream_tables()}
+    cut = grouping(tables, defaults, reader.sources())
+    schedules = effective_schedules(cut, tables, default_schedule)
+    last = reader.last_refreshes()
+    lags = _Lags(reader, tables, moved, defaults)
+    apart = waiting(reader.watermark_groups(), cut.graph, tables)
+    layouts = waiting_for_layout(reader, tables, cut)
+    found: dict[TableName, Table] = {}
+    for name in cut.graph.order(tables):
+        pulled = [s for s in tables[name].sources if s in found and schedules[s].kind is Kind.DOWNSTREAM]
+        done = last[name] if name in last and last[name].outcome is Outcome.OK else None
+        seconds = done.seconds if done is not None else UNKNOWN_SECONDS
+        standing = Standing(
+            loaded=name in lags.frontiers,
+            behind_since=lags.since(name, [found[s].standing for s in tables[name].sources if s in found]),
+            refreshed=done.started_at if done is not None else None,
+            expected=seconds + sum(found[s].standing.expected for s in pulled if found[s].standing.behind_since),
+        )
+        scheduling = states.get(name, SchedulingState())
+        waits = apart[name].name if name in apart else None
+        found[name] = Table(
+            schedules[name],
+            standing,
+            lags.news(name),
+            seconds,
+            scheduling,
+            tables[name].status,
+            waits,
+            name in lags.aligned,
+            lags.trails(name),
+            layouts.get(name) if _by_itself(schedules[name], cut, name) else None,
+        )
+        if (cycle := cut.graph.component(name)) and name == cycle[-1]:
+            _share(found, cycle)
+    return SchedulerState(cut, found, bases_of(tables.values()))
 
 
 def _by_itself(schedule: Schedule, cut: Grouping, name: TableName) -> bool:

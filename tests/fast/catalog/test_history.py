@@ -37,10 +37,10 @@ def test_everything_about_a_refresh_is_kept(catalog: Catalog) -> None:
 
 def test_newest_first_with_a_limit_and_by_name(catalog: Catalog) -> None:
     create(catalog)
-    catalog.record([entry(REVENUE), entry(TOP), entry(REVENUE, rows_inserted=9)])
+    catalog.record([entry(REVENUE), entry(TOP), entry(REVENUE, reason="COST")])
     assert [e.id for e in catalog.history()] == [3, 2, 1]
     assert [e.id for e in catalog.history(limit=2)] == [3, 2]
     assert [e.id for e in catalog.history(REVENUE)] == [3, 1]
     last = catalog.last_refreshes()
-    assert {n: e.rows_inserted for n, e in last.items()} == {REVENUE: 9}
+    assert {n: e.reason for n, e in last.items()} == {REVENUE: "COST"}
     catalog.record([])

@@ -324,9 +324,9 @@ def test_more_names_than_a_query_lists(catalog: Catalog, iceberg: Iceberg) -> No
 def test_readers_see_one_state_while_others_publish(ready: Catalog, iceberg: Iceberg) -> None:
     ready.publish(refresh(ready, iceberg, 1, REVENUE))
     with ready.reading() as reader:
-        before = reader.newest_versions()
+        before = reader.newest_version(REVENUE)
         ready.publish(refresh(ready, iceberg, 2, REVENUE))
-        assert reader.newest_versions() == before
+        assert reader.newest_version(REVENUE) == before
         assert reader.pointers()[REVENUE].metadata_location == "revenue-1"
         assert len(reader.history()) == 1
     assert ready.newest_versions()[REVENUE].version == 1

@@ -74,5 +74,6 @@ def test_users_see_the_time_and_no_table_of_it(tmp_path: Path) -> None:
         recent = Definition(full("recent"), "SELECT k", reads, details=details("SELECT k", reads))
         hr._catalog.publish(Publication(definitions=(recent,)))
         assert set(hr.graph().names) == {full("a"), full("recent")}
-        (seen,) = status(hr._catalog, {CLOCK: 3, full("a"): 0}, None)
+        with hr._catalog.reading() as reader:
+            (seen,) = status(reader, {CLOCK: 3, full("a"): 0}, None, eventual=False)
     assert seen.behind == ("the time", "s.a")

@@ -153,6 +153,20 @@ def test_what_is_no_unit_any_more_holds_nobody_up():
     assert not dispatch.knows("d")
 
 
+def test_what_is_not_wanted_any_more_leaves_the_line_and_what_reads_it_need_not_wait():
+    dispatch = Dispatch(1)
+    dag = Dag({"a": [], "b": ["a"], "c": ["b"], "x": []})
+    dispatch.draw(dag, {"a": 9.0})
+    dispatch.add(dag.names)
+    assert dispatch.start() == ("a",)
+    assert dispatch.keep({"a", "c"}) == ("b", "x")
+    dispatch.draw(dag, {})
+    assert dispatch.finish("a") == ()
+    assert dispatch.start() == ("c",)
+    assert dispatch.finish("c") == ()
+    assert dispatch.idle
+
+
 def test_what_was_given_up_and_comes_again_waits_for_its_producers():
     dispatch = Dispatch(2)
     dispatch.draw(Dag({"b": []}), {})

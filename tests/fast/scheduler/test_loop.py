@@ -531,6 +531,30 @@ def test_what_was_never_loaded_is_waited_for_by_all(lake_, catalog):
     assert not [e for e in told if isinstance(e, Suspended)]
 
 
+def test_what_another_has_refreshed_meanwhile_leaves_the_line(lake_, catalog):
+    lake_.base("s.a")
+    define(catalog, "b: a; c: a; d: c")
+    begun, go_on = threading.Event(), threading.Event()
+
+    def wait(_name):
+        begun.set()
+        assert go_on.wait(60)
+
+    stop, done = threading.Event(), []
+    own = scheduler(catalog, PublishingWorker(lake_, catalog, fails=wait), slots=1)
+    thread = threading.Thread(target=lambda: done.append(own.run(stop)), daemon=True)
+    thread.start()
+    assert begun.wait(60)  # of c, behind which is the longest way
+    other = PublishingWorker(lake_, catalog)
+    other.refresh([full("b")], other.heads())
+    until(lambda: own._dispatch.waiting == 1)
+    go_on.set()
+    until(lambda: full("d") in catalog.frontiers())
+    stop.set()
+    thread.join(60)
+    assert done[0].refreshed == 2
+
+
 def test_what_nobody_loads_is_named(lake_, catalog):
     lake_.base("s.a")
     define(catalog, "b: a; c: b; d: c", {"b": "MANUAL"})

@@ -9,7 +9,11 @@ from dataclasses import dataclass, field
 import pytest
 
 from headrace.catalog import SchedulerRecord
-from headrace.scheduler.policy.slot_shares import Portion, Slots, portion, share
+from headrace.graph.dag import Dag
+from headrace.names import LAKE, TableName
+from headrace.scheduler.policy.dispatch import Dispatch
+from headrace.scheduler.policy.slot_shares import Portion, Rank, Slots, portion, share
+from headrace.scheduler.policy.urgency import PREFERENCE, own_share_first
 
 NOW = dt.datetime(2026, 3, 1, tzinfo=dt.UTC)
 TOTAL = Slots(4, {"p": 2})
@@ -102,3 +106,37 @@ def test_together_they_never_run_more_than_one_alone_would(seed: int) -> None:
 def test_what_has_no_share_is_left_to_others() -> None:
     assert [Slots(1, {"p": 0}).admits(pools) for pools in ((), ("q", "p"), ("q",))] == [True, False, True]
     assert not Slots(0, {"p": 1}).admits(["p"])
+
+
+TASKS = [TableName(LAKE, ("s",), f"t{number}") for number in range(400)]
+
+
+def _begun(left: dict[TableName, float], rank: Rank) -> list[TableName]:
+    dispatch = Dispatch[TableName](20)
+    dispatch.draw(Dag({task: () for task in TASKS}), own_share_first(left, rank))
+    dispatch.add(TASKS)
+    return list(dispatch.start())
+
+
+@pytest.mark.parametrize("schedulers", [2, 5, 10])
+def test_several_schedulers_begin_with_different_tasks(schedulers: int) -> None:
+    left = {task: float(place % 7) for place, task in enumerate(TASKS)}
+    begun = [task for place in range(schedulers) for task in _begun(left, Rank(place, schedulers))]
+    assert len(begun) == len(set(begun)) == 20 * schedulers
+
+
+def test_a_task_more_urgent_by_far_is_begun_by_whoever_is_free() -> None:
+    left = dict.fromkeys(TASKS, 1.0) | {TASKS[7]: 2.0 + PREFERENCE}
+    assert all(_begun(left, Rank(place, 5))[0] == TASKS[7] for place in range(5))
+
+
+def test_tasks_of_others_are_begun_where_nothing_own_is_left() -> None:
+    dispatch = Dispatch[TableName](len(TASKS))
+    dispatch.draw(Dag({task: () for task in TASKS}), own_share_first(dict.fromkeys(TASKS, 1.0), Rank(1, 3)))
+    dispatch.add(TASKS)
+    assert set(dispatch.start()) == set(TASKS)
+
+
+def test_a_single_scheduler_begins_with_the_most_urgent_tasks() -> None:
+    left = {task: float(place) for place, task in enumerate(TASKS)}
+    assert _begun(left, Rank()) == TASKS[:-21:-1]

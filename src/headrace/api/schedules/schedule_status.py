@@ -1,47 +1,67 @@
-"""Adds to the status of stream tables what their schedules make of them."""
+"""Reads the status of stream tables, with what their schedules make of them."""
 
 from __future__ import annotations
 
 import dataclasses
 import datetime as dt
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
 
 from headrace.api.schedules.groups import latest
 from headrace.api.schedules.project_defaults import defaults_of
 from headrace.catalog import Catalog, Gate, resource_of
+from headrace.catalog.state.reader import Reader
 from headrace.config import Settings
 from headrace.deploy.unattended.layout_progress import layout_progress
 from headrace.graph.dag import Dag
 from headrace.names import TableName
 from headrace.observability.attainment import read_stretch
+from headrace.observability.status import status
+from headrace.refresh.cut.cut import Cut
 from headrace.refresh.fuses.fuse import evidence_from
 from headrace.results.refresh_results import StreamTableInfo
 from headrace.schedule import parse_schedule
 from headrace.scheduler.policy.lateness import late_because
 from headrace.scheduler.policy.plan_cycle import Hold, awaiting_layout, holds
-from headrace.scheduler.scheduler_state import SchedulerState, patience, read_scheduler_state, targets
-
-if TYPE_CHECKING:
-    from headrace.refresh.cut.cut import Cut
+from headrace.scheduler.scheduler_state import SchedulerState, bases_of, patience, scheduler_state, targets
 
 
-def with_schedules(
-    infos: Sequence[StreamTableInfo], settings: Settings, catalog: Catalog, heads: Cut
+def read_status(catalog: Catalog, settings: Settings, names: Iterable[TableName] | None) -> tuple[StreamTableInfo, ...]:
+    """Return where stream tables stand, from one state of the catalog.
+
+    Args:
+        catalog: The catalog.
+        settings: The project's settings.
+        names: Only these; all when None.
+
+    Raises:
+        UserError: `STREAM_TABLE_NOT_FOUND`.
+    """
+    moved = Cut(catalog, lambda _: None).versions(bases_of(catalog.stream_tables()))
+    catalog.look_at_stored()
+    states, eventual, running = catalog.scheduling_states(), not catalog.moves_together(), bool(catalog.schedulers())
+    now = dt.datetime.now(dt.UTC)
+    with catalog.reading() as reader:
+        infos = status(reader, moved, names, eventual=eventual)
+        state = scheduler_state(reader, moved, states, defaults_of(settings), parse_schedule(settings.default_schedule))
+        punctuality = _Punctuality(state, reader, now, scheduled=running)
+        gated = _gated(state.grouping.graph, reader.gates())
+    return _with_schedules(infos, state, catalog, punctuality, gated, now)
+
+
+def _with_schedules(
+    infos: Sequence[StreamTableInfo],
+    state: SchedulerState,
+    catalog: Catalog,
+    punctuality: _Punctuality,
+    gated: Mapping[TableName, Sequence[str]],
+    now: dt.datetime,
 ) -> tuple[StreamTableInfo, ...]:
     """Return the status of tables with their schedules, holds and lateness added."""
-    state = read_scheduler_state(catalog, heads, defaults_of(settings), parse_schedule(settings.default_schedule))
-    now = dt.datetime.now(dt.UTC)
-    wanted, found = targets(state), _with_progress(holds(state, now), state, catalog, now)
-    epochs, gated = _epochs(state, catalog), _gated(state.grouping.graph, catalog.gates())
-    punctuality = _Punctuality(state, catalog, wanted, now)
+    found, epochs = _with_progress(holds(state, now), state, catalog, now), _epochs(state, catalog)
     names = {str(name): name for name in state.tables}
     done = []
     for info in infos:
-        name = names.get(info.name)
-        if name is None:  # dropped meanwhile
-            done.append(info)
-            continue
+        name = names[info.name]
         unit = state.grouping.units.unit_of[name]
         table, hold, group = state.tables[name], found.get(unit), state.grouping.group(unit)
         done.append(
@@ -49,7 +69,7 @@ def with_schedules(
                 info,
                 effective_schedule=table.schedule.text,
                 lag=table.standing.lag(now) if table.standing.loaded else None,
-                target=wanted.get(name),
+                target=punctuality.targets.get(name),
                 within_target=punctuality.share(name),
                 held_up=None if hold is None else _held_up(name, hold),
                 late_because=punctuality.late_because(name) if hold is None else None,
@@ -102,25 +122,28 @@ class _Punctuality:
 
     Args:
         state: State of the scheduler.
-        catalog: The catalog.
-        wanted: Targets of tables, in seconds.
+        reader: The state of the catalog that it was read from.
         now: The time.
+        scheduled: Whether a scheduler runs.
+
+    Attributes:
+        targets: Targets of tables, in seconds.
     """
 
-    def __init__(
-        self, state: SchedulerState, catalog: Catalog, wanted: Mapping[TableName, int], now: dt.datetime
-    ) -> None:
-        with catalog.reading() as reader:
-            self._stretch = read_stretch(reader, state.tables, now)
-            held = reader.held_resources()
+    def __init__(self, state: SchedulerState, reader: Reader, now: dt.datetime, *, scheduled: bool) -> None:
+        self.targets = targets(state)
+        self._stretch = read_stretch(reader, state.tables, now) if self.targets else None
+        held = reader.held_resources()
         self._running = {name for name in state.tables if resource_of(name) in held}
-        self._scheduled = bool(catalog.schedulers())
+        self._scheduled = scheduled
         self._patience = patience(state)
-        self._state, self._wanted, self._now = state, wanted, now
+        self._state, self._now = state, now
 
     def share(self, name: TableName) -> float | None:
         """Return the share of the last day for which a table kept its target; None without one."""
-        return self._stretch.share(name, self._wanted[name]) if name in self._wanted else None
+        if self._stretch is None or name not in self.targets:
+            return None
+        return self._stretch.share(name, self.targets[name])
 
     def late_because(self, name: TableName) -> str | None:
         """Return what holds up a table that is late, though nobody stopped it."""

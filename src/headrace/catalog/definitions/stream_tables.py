@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,15 +38,13 @@ _SOURCES_OF = _SOURCES.where(t.dependency.c.stream_id.in_(_IDS))
 
 @dataclass(frozen=True, slots=True)
 class ReadStream:
-    """A stream table as it was read, with what tells whether it is still the same.
+    """A stream table as it was read.
 
     Args:
-        state: The name of the state that it was in.
         name: Its name as stored, by which all are in order.
         table: The stream table.
     """
 
-    state: str
     name: str
     table: StreamTable
 
@@ -54,37 +52,39 @@ class ReadStream:
 def read_streams(connection: Connection, name: TableName | None = None) -> tuple[StreamTable, ...]:
     """Return stream tables by name: all, or the one of that name if it exists."""
     if name is None:
-        return tuple(one.table for one in read_again(connection, {}).values())
+        return tuple(one.table for one in in_order(read_rows(connection, list(row_ids(states(connection))))).values())
     rows = connection.execute(_ONE, {"name": stored_name(name)}).all()
     return tuple(one.table for one in _read(connection, rows, [row.relation_id for row in rows]).values())
 
 
-def read_again(connection: Connection, known: Mapping[int, ReadStream]) -> Mapping[int, ReadStream]:
-    """Read all stream tables, but of those that are known as they are only that they are.
+def states(connection: Connection) -> frozenset[str]:
+    """Return the ids of all stream tables, each with the name of the state that its row is in, as `id:state`."""
+    text: str | None = connection.execute(_STATES).scalar_one()
+    return frozenset(text.split(",") if text else ())
+
+
+def row_ids(states_: Iterable[str]) -> set[int]:
+    """Return the ids of some of what `states` returned."""
+    return {int(state.partition(":")[0]) for state in states_}
+
+
+def read_rows(connection: Connection, ids: Collection[int]) -> dict[int, ReadStream]:
+    """Return stream tables by id, in no order.
 
     Args:
         connection: Inside a transaction in which every query sees the same state.
-        known: What was read of them before, by id.
-
-    Returns:
-        All of them by id, in the order of their names.
+        ids: Whose; those that do not exist are left out.
     """
-    states = _states(connection)
-    left = {i: one for i, one in known.items() if one.state == states.get(i) != ""}
-    ids = [i for i in states if i not in left]
     if not ids:
-        return left
-    rows = connection.execute(_ALL) if len(ids) > MANY else connection.execute(_SOME, {"ids": ids})
+        return {}
+    rows = connection.execute(_ALL) if len(ids) > MANY else connection.execute(_SOME, {"ids": list(ids)})
     wanted = frozenset(ids)
-    new = _read(connection, [row for row in rows if row.relation_id in wanted], ids)
-    return dict(sorted({**left, **new}.items(), key=lambda item: item[1].name))
+    return _read(connection, [row for row in rows if row.relation_id in wanted], list(ids))
 
 
-def _states(connection: Connection) -> dict[int, str]:
-    """Return the names of the states that all rows are in, by id."""
-    text: str | None = connection.execute(_STATES).scalar_one()
-    pairs = (pair.partition(":") for pair in text.split(",")) if text else ()
-    return {int(own): state for own, _, state in pairs}
+def in_order(read: Mapping[int, ReadStream]) -> dict[int, ReadStream]:
+    """Return the same in the order of their names."""
+    return dict(sorted(read.items(), key=lambda item: item[1].name))
 
 
 def _read(connection: Connection, rows: Sequence[Row[Any]], ids: Sequence[int]) -> dict[int, ReadStream]:
@@ -93,9 +93,7 @@ def _read(connection: Connection, rows: Sequence[Row[Any]], ids: Sequence[int]) 
         return {}
     found = connection.execute(_SOURCES) if len(ids) > MANY else connection.execute(_SOURCES_OF, {"ids": ids})
     sources = _by_stream(found)
-    return {
-        row.relation_id: ReadStream(row.state, row.name, _stream(row, sources.get(row.relation_id, ()))) for row in rows
-    }
+    return {row.relation_id: ReadStream(row.name, _stream(row, sources.get(row.relation_id, ()))) for row in rows}
 
 
 def _by_stream(rows: Iterable[Any]) -> dict[int, tuple[str, ...]]:

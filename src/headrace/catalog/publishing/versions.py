@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -17,7 +18,16 @@ from headrace.names import TableName
 _AT_ONCE = 5_000
 """So many values a statement may name."""
 
-_ALL = sa.select(t.relation.c.name, t.version).join(t.relation, t.relation.c.id == t.version.c.relation_id)
+_ALL: sa.Select[Any] = sa.select(
+    t.relation.c.name,
+    t.version.c.version,
+    t.version.c.snapshot_id,
+    t.version.c.row_count,
+    t.version.c.committed_at,
+    t.version.c.publication_id,
+    t.version.c.table_uuid,
+).join(t.relation, t.relation.c.id == t.version.c.relation_id)
+"""Versions, with columns as `Version` has them."""
 
 
 def stand_in_line(connection: Connection) -> None:
@@ -36,6 +46,8 @@ def newest(connection: Connection) -> dict[TableName, Version]:
 
 def newest_of(connection: Connection, names: Sequence[TableName]) -> dict[TableName, Version]:
     """Return the newest version of some relations; more may be returned when there are many."""
+    if not names:
+        return {}
     if len(names) == 1:
         return _fetch(connection, _NEWEST_OF_ONE, {"one": stored_name(names[0])})
     return _fetch(connection, _newest(sa.true(), name_condition(names)))
@@ -47,14 +59,14 @@ def at(connection: Connection, wanted: Mapping[TableName, int]) -> dict[TableNam
         return {}
     numbers = sorted(set(wanted.values()))
     query = _ALL.where(name_condition(wanted), t.version.c.version.between(numbers[0], numbers[-1]))
-    rows = (_version(r) for r in connection.execute(query).mappings())
-    return {v.relation: v for v in rows if wanted.get(v.relation) == v.version}
+    found = _fetch_all(connection, query)
+    return {v.relation: v for v in found if wanted.get(v.relation) == v.version}
 
 
 def later_than(connection: Connection, name: TableName, after: int) -> tuple[Version, ...]:
     """Return all versions of a relation later than `after`, oldest first."""
     query = _ALL.where(t.relation.c.name == stored_name(name), t.version.c.version > after)
-    return tuple(_version(r) for r in connection.execute(query.order_by(t.version.c.version)).mappings())
+    return tuple(_fetch_all(connection, query.order_by(t.version.c.version)))
 
 
 def first_shown(connection: Connection, name: TableName, snapshots: Collection[int]) -> dict[int, dt.datetime]:
@@ -157,9 +169,7 @@ def published_at(connection: Connection, publication_id: int) -> dt.datetime:
     return found
 
 
-def _newest(
-    condition: sa.ColumnElement[bool], of: sa.ColumnElement[bool] | None = None
-) -> sa.Select[tuple[object, ...]]:
+def _newest(condition: sa.ColumnElement[bool], of: sa.ColumnElement[bool] | None = None) -> sa.Select[Any]:
     """Select each relation's newest version under a condition, searching from the end.
 
     Args:
@@ -185,18 +195,13 @@ _NEWEST_OF_ONE = _newest(sa.true(), t.relation.c.name == sa.bindparam("one"))
 
 
 def _fetch(
-    connection: Connection, query: sa.Select[tuple[object, ...]], given: Mapping[str, str] | None = None
+    connection: Connection, query: sa.Select[Any], given: Mapping[str, str] | None = None
 ) -> dict[TableName, Version]:
-    return {v.relation: v for v in (_version(r) for r in connection.execute(query, given or {}).mappings())}
+    return {version.relation: version for version in _fetch_all(connection, query, given)}
 
 
-def _version(row: sa.RowMapping) -> Version:
-    return Version(
-        relation=parse_name(row["name"]),
-        version=row["version"],
-        snapshot_id=row["snapshot_id"],
-        row_count=row["row_count"],
-        committed_at=row["committed_at"],
-        publication_id=row["publication_id"],
-        table_uuid=row["table_uuid"],
-    )
+def _fetch_all(
+    connection: Connection, query: sa.Select[Any], given: Mapping[str, str] | None = None
+) -> Iterator[Version]:
+    for name, *columns in connection.execute(query, given or {}).all():
+        yield Version(parse_name(name), *columns)

@@ -14,7 +14,7 @@ from sqlalchemy.engine import Connection, RowMapping
 from headrace.catalog import schema as t
 from headrace.catalog.many_rows import insert_rows
 from headrace.catalog.publishing import versions
-from headrace.catalog.records import HistoryEntry, Outcome, RanAs, Reached
+from headrace.catalog.records import HistoryEntry, LastRefresh, Outcome, RanAs, Reached
 from headrace.catalog.relations import former_names, parse_name, relation_ids, stored_name
 from headrace.frontier import Frontier
 from headrace.names import TableName
@@ -105,7 +105,7 @@ def _reached(connection: Connection, query: sa.Select[Any]) -> Iterator[Reached]
     names = {text: parse_name(text) for text, *_ in rows}
     first = min((publication for _, publication, *_ in rows), default=0)
     made = versions.made_since(connection, set(names.values()), first)
-    newest = versions.newest_of(connection, list(names.values()))
+    newest = versions.newest_of(connection, [name for name in names.values() if name not in made])
     for text, publication, at, frontier in rows:
         name = names[text]
         numbers = made.get(name, [])
@@ -118,16 +118,28 @@ def _reached(connection: Connection, query: sa.Select[Any]) -> Iterator[Reached]
             yield Reached(name, at, version, Frontier({parse_name(source): v for source, v in frontier.items()}))
 
 
-def last(connection: Connection) -> dict[TableName, HistoryEntry]:
-    """Return the newest entry of every stream table that exists and has one."""
+def last(connection: Connection) -> dict[TableName, LastRefresh]:
+    """Return how the newest refresh of every stream table ended that exists and has one."""
     own = (t.history.c.stream_name == t.relation.c.name, t.history.c.stream_id == t.relation.c.id)
     newest = sa.select(t.history.c.id).where(*own).order_by(t.history.c.id.desc()).limit(1).correlate(t.relation)
     streams = sa.select(newest.scalar_subquery().label("id")).join_from(
         t.relation, t.stream_table, t.stream_table.c.relation_id == t.relation.c.id
     )
-    query = sa.select(t.history).where(t.history.c.id.in_(streams))
-    entries = (_entry(row) for row in connection.execute(query).mappings())
-    return {entry.stream: entry for entry in entries}
+    of = t.history.c
+    query = sa.select(
+        of.stream_name,
+        of.started_at,
+        of.finished_at,
+        of.mode,
+        of.outcome,
+        of.reason,
+        of.error_message,
+    ).where(of.id.in_(streams))
+    found = (
+        LastRefresh(parse_name(name), started, finished, RanAs(mode), Outcome(outcome), *why)
+        for name, started, finished, mode, outcome, *why in connection.execute(query).all()
+    )
+    return {refresh.stream: refresh for refresh in found}
 
 
 def write(

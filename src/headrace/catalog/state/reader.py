@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime as dt
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
+from functools import cached_property
 from typing import Any
 
 import sqlalchemy as sa
@@ -26,6 +27,7 @@ from headrace.catalog.records import (
     Green,
     HistoryEntry,
     Json,
+    LastRefresh,
     Lease,
     Pointer,
     PublicationRecord,
@@ -60,6 +62,8 @@ _FRONTIERS_OF = _FRONTIERS.where(_STREAM.c.name.in_(sa.bindparam("names", expand
 
 class Reader:
     """Readers of one state of the catalog.
+
+    What is asked of all tables is read once, as many parts of a look ask for it.
 
     Args:
         connection: A connection inside a read transaction.
@@ -167,8 +171,12 @@ class Reader:
             names: Of these, and maybe of others; of all when None.
         """
         if names is None or len(names) > MANY:
-            return self._frontiers(_FRONTIERS, {})
+            return dict(self._every_frontier)
         return self._frontiers(_FRONTIERS_OF, {"names": [stored_name(name) for name in names]})
+
+    @cached_property
+    def _every_frontier(self) -> Mapping[TableName, Frontier]:
+        return self._frontiers(_FRONTIERS, {})
 
     def _frontiers(self, query: sa.Select[Any], given: Mapping[str, object]) -> dict[TableName, Frontier]:
         found: defaultdict[TableName, dict[TableName, int]] = defaultdict(dict)
@@ -183,8 +191,12 @@ class Reader:
             names: Of these, and maybe of others; of all when None.
         """
         if names is None:
-            return versions.newest(self._connection)
+            return dict(self._every_newest)
         return versions.newest_of(self._connection, tuple(names)) if names else {}
+
+    @cached_property
+    def _every_newest(self) -> Mapping[TableName, Version]:
+        return versions.newest(self._connection)
 
     def newest_version(self, name: TableName) -> Version | None:
         """Return the newest version of one relation, or None."""
@@ -286,8 +298,8 @@ class Reader:
         """
         return versions.committed_since(self._connection, since, limit)
 
-    def last_refreshes(self) -> dict[TableName, HistoryEntry]:
-        """Return the newest history entry of every stream table that exists and has one."""
+    def last_refreshes(self) -> dict[TableName, LastRefresh]:
+        """Return how the newest refresh of every stream table ended that exists and has one."""
         return history.last(self._connection)
 
     def metadata_outside(self, folder: str) -> str | None:

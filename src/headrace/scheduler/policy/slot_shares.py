@@ -41,6 +41,19 @@ class Slots:
 
 
 @dataclass(frozen=True, slots=True)
+class Rank:
+    """Which of several schedulers one is.
+
+    Args:
+        place: From 0, in the order they began.
+        schedulers: How many start refreshes.
+    """
+
+    place: int = 0
+    schedulers: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class Portion:
     """One scheduler's share of the slots and pools.
 
@@ -48,11 +61,13 @@ class Portion:
         share: In the end, when the others have given back what they have too much.
         room: At most, for now; a unit is started while less run.
         claim: What nobody else may have: the room, or more where more run already.
+        rank: Which one it is of those that start refreshes.
     """
 
     share: Slots
     room: Slots
     claim: Slots
+    rank: Rank = Rank()
 
     @property
     def settled(self) -> bool:
@@ -75,8 +90,10 @@ def portion(
     working = [s.owner for s in alive if not (s.draining or (ending and s.owner == owner))]
     others = [Slots.of(s.claim) for s in alive if s.owner != owner]
 
+    rank = Rank(working.index(owner), len(working)) if owner in working else None
+
     def of(most: int, claimed: int, runs: int) -> tuple[int, int, int]:
-        own = share(most, working.index(owner), len(working)) if owner in working else 0
+        own = share(most, rank.place, rank.schedulers) if rank is not None else 0
         room = max(0, min(own, most - claimed))
         return own, room, max(room, runs)
 
@@ -85,8 +102,8 @@ def portion(
         pool: of(most, sum(o.pools.get(pool, 0) for o in others), running.pools.get(pool, 0))
         for pool, most in total.pools.items()
     }
-    parts = [Slots(every[i], {pool: found[i] for pool, found in pools.items()}) for i in range(3)]
-    return Portion(*parts)
+    own, room, claim = (Slots(every[i], {pool: found[i] for pool, found in pools.items()}) for i in range(3))
+    return Portion(own, room, claim, rank or Rank())
 
 
 def share(slots: int, place: int, schedulers: int) -> int:

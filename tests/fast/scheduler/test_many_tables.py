@@ -1,0 +1,74 @@
+"""What a look over new tables costs, counted in calls of Python functions: it grows as their number does."""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from catalog_kit.ready import ready_catalog
+from kit.pipelines import Lake, PublishingWorker, define, rules
+
+from headrace.catalog import Catalog
+from headrace.clock import SystemClock
+from headrace.refresh.groups import grouping
+from headrace.scheduler.policy.dispatch import Dispatch
+from headrace.scheduler.policy.plan_cycle import plan_cycle
+from headrace.scheduler.policy.unit_tasks import unit_tasks
+from headrace.scheduler.policy.urgency import task_urgency
+from headrace.scheduler.scheduler_state import read_scheduler_state
+
+FEW, TIMES = 100, 4
+SLACK = 1.2
+"""A logarithm of the number, at most, may come on top: names are sorted."""
+
+
+def calls(act: Callable[[], object]) -> int:
+    """Count the Python functions that are called, also those that C calls, as hashes and keys of sorts."""
+    count = 0
+
+    def note(_frame: object, event: str, _argument: object) -> None:
+        nonlocal count
+        count += event == "call"
+
+    sys.setprofile(note)
+    try:
+        act()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def look(folder: Path, tables: int) -> tuple[int, int]:
+    """Calls of the first look over so many new tables, until all wait in line; and of each after one has ended."""
+    folder.mkdir()
+    lake, chance = Lake(ready_catalog(folder / "headrace.db"), folder), random.Random(3)
+    lake.base("s.a", "s.b")
+    names = [f"t{number:04}" for number in range(tables)]
+    reads = [chance.choice(["a", "b", *names[max(0, place - 40) : place]]) for place in range(tables)]
+    with Catalog.open(lake.url) as catalog:
+        define(catalog, "; ".join(f"{n}: {r}" for n, r in zip(names, reads, strict=True)), {"*": "ON CHANGE"})
+        worker, own = PublishingWorker(lake, catalog), rules(slots=4)
+        dispatch = Dispatch(4)
+
+        def act() -> None:
+            grouping.forget()
+            now = SystemClock().now()
+            state = read_scheduler_state(catalog, worker.heads(), own.defaults, own.default_schedule)
+            cycle, work = plan_cycle(state, now), unit_tasks(state.grouping)
+            left = task_urgency(state, work, now)
+            dispatch.draw(state.grouping.units.dag, left, work.pools, work.inside, work.outside)
+            dispatch.add(cycle.wanted)
+            assert len(cycle.wanted) == tables
+            assert dispatch.waiting == tables
+
+        first = calls(act)
+        started = dispatch.start()
+        return first, calls(lambda: [dispatch.finish(task) for task in started])
+
+
+def test_a_look_over_new_tables_is_linear(tmp_path: Path) -> None:
+    few, many = look(tmp_path / "few", FEW), look(tmp_path / "many", FEW * TIMES)
+    assert many[0] < few[0] * TIMES * SLACK
+    assert many[1] < few[1] * 2

@@ -327,7 +327,8 @@ class Scheduler:
         outside = self._tasks.outside
         if self._late_only:  # a task that is left out waits for all that its unit reads
             outside = {task: above for task, above in outside.items() if units.unit_of[task] not in self._late_only}
-        gone = self._dispatch.keep(cycle.wanted)
+        # another one has refreshed it meanwhile; or it waits for a user, or for what has failed
+        gone = self._dispatch.withdraw({*cycle.unchanged, *cycle.held})
         gone += self._dispatch.draw(units.dag, left, self._tasks.pools, self._tasks.inside, outside)
         for unit in gone:
             self._cuts.pop(unit, None)

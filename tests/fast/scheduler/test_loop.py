@@ -531,7 +531,7 @@ def test_what_was_never_loaded_is_waited_for_by_all(lake_, catalog):
     assert not [e for e in told if isinstance(e, Suspended)]
 
 
-def test_what_another_has_refreshed_meanwhile_leaves_the_line(lake_, catalog):
+def test_what_another_has_refreshed_or_a_user_paused_leaves_the_line(lake_, catalog):
     lake_.base("s.a")
     define(catalog, "b: a; c: a; d: c")
     begun, go_on = threading.Event(), threading.Event()
@@ -548,11 +548,14 @@ def test_what_another_has_refreshed_meanwhile_leaves_the_line(lake_, catalog):
     other = PublishingWorker(lake_, catalog)
     other.refresh([full("b")], other.heads())
     until(lambda: own._dispatch.waiting == 1)
+    catalog.pause([full("d")])
+    until(lambda: own._dispatch.waiting == 0)
     go_on.set()
-    until(lambda: full("d") in catalog.frontiers())
+    until(lambda: full("c") in catalog.frontiers())
     stop.set()
     thread.join(60)
-    assert done[0].refreshed == 2
+    assert done[0].refreshed == 1
+    assert full("d") not in catalog.frontiers()
 
 
 def test_what_nobody_loads_is_named(lake_, catalog):

@@ -132,13 +132,9 @@ class Dispatch(Generic[Unit]):
         heapq.heapify(self._ready)
         return gone
 
-    def keep(self, wanted: Collection[Unit]) -> tuple[Unit, ...]:
-        """Take out of the line what waits and is not wanted any more; `draw` has to follow.
-
-        Returns:
-            What was taken out; as a rule, another scheduler has refreshed it meanwhile.
-        """
-        gone = tuple(unit for unit in self._waiting if unit not in wanted)
+    def withdraw(self, units: Collection[Unit]) -> tuple[Unit, ...]:
+        """Take those units out of the line that wait, and return them; `draw` has to follow."""
+        gone = tuple(unit for unit in self._waiting if unit in units)
         for unit in gone:
             del self._waiting[unit]
         return gone

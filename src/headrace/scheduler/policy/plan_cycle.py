@@ -39,11 +39,13 @@ class Cycle:
         wanted: Units to refresh, with the reason in words, producers first.
         held: Units that are due, or would be pulled along, and wait.
         next_due: When the next unit becomes due, if nothing else happens; None when nothing does.
+        unchanged: Units that a refresh would not change.
     """
 
     wanted: Mapping[TableName, str] = field(default_factory=dict)
     held: Mapping[TableName, Hold] = field(default_factory=dict)
     next_due: dt.datetime | None = None
+    unchanged: Collection[TableName] = ()
 
 
 def plan_cycle(state: SchedulerState, now: dt.datetime) -> Cycle:
@@ -84,7 +86,8 @@ def plan_cycle(state: SchedulerState, now: dt.datetime) -> Cycle:
     soon = [at for unit, at in due_times.items() if at > now]
     retries = (table.scheduling.retry_at for table in state.tables.values())
     soon += [at for at in retries if at and at > now]
-    return Cycle({unit: wanted[unit] for unit in order}, held, min(soon, default=None))
+    unchanged = units.members.keys() - fruitful
+    return Cycle({unit: wanted[unit] for unit in order}, held, min(soon, default=None), unchanged)
 
 
 def holds(state: SchedulerState, now: dt.datetime) -> dict[TableName, Hold]:

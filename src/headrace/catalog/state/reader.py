@@ -300,6 +300,10 @@ class Reader:
 
     def last_refreshes(self) -> dict[TableName, LastRefresh]:
         """Return how the newest refresh of every stream table ended that exists and has one."""
+        return dict(self._every_last)
+
+    @cached_property
+    def _every_last(self) -> Mapping[TableName, LastRefresh]:
         return history.last(self._connection)
 
     def metadata_outside(self, folder: str) -> str | None:

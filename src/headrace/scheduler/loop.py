@@ -268,7 +268,7 @@ class Scheduler:
                 self._outage.over()
                 return True
             state = self._look()
-            if once and not told and (layouts := state.layouts()):
+            if once and not told and (layouts := state.layouts):
                 self._deployments.step(layouts)  # what is to be loaded for them, is loaded now
                 state = self._look()
             # looking at a big pipeline takes a while, and what ends meanwhile waits: so not all the time
@@ -548,7 +548,7 @@ class Scheduler:
         """See to deployments, and maintain while it is quiet."""
         if not once:
             with suppress(HeadraceError):  # an outage of the catalog is told where it is looked at
-                self._deployments.consider(() if self._state is None else self._state.layouts())
+                self._deployments.consider(() if self._state is None else self._state.layouts)
         try:
             self._idle.consider()
         except HeadraceError as error:

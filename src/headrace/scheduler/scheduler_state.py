@@ -60,20 +60,17 @@ class SchedulerState:
         grouping: Which tables are refreshed together, and the graph.
         tables: Every stream table.
         bases: The relations they read that are none.
+        layouts: Tables that wait for nothing but their new layout.
     """
 
     grouping: Grouping
     tables: Mapping[TableName, Table] = field(default_factory=dict)
     bases: tuple[TableName, ...] = ()
+    layouts: tuple[TableName, ...] = ()
 
     def pulled(self, name: TableName) -> bool:
         """Return whether a table is refreshed for the sake of what reads it."""
         return self.tables[name].schedule.kind is Kind.DOWNSTREAM and self.grouping.options[name].factor is not None
-
-    def layouts(self) -> tuple[TableName, ...]:
-        """Return tables that wait for nothing but their new layout."""
-        passing = (None, "retrying")
-        return tuple(n for n, t in self.tables.items() if t.layout and t.scheduling.held_up in passing)
 
     def unit_seconds(self) -> dict[TableName, float]:
         """Return how long each unit takes."""
@@ -159,7 +156,8 @@ def scheduler_state(
         )
         if (cycle := cut.graph.component(name)) and name == cycle[-1]:
             _share(found, cycle)
-    return SchedulerState(cut, found, bases_of(tables.values()))
+    waiting_only = tuple(n for n, t in found.items() if t.layout and t.scheduling.held_up in (None, "retrying"))
+    return SchedulerState(cut, found, bases_of(tables.values()), waiting_only)
 
 
 def _by_itself(schedule: Schedule, cut: Grouping, name: TableName) -> bool:

@@ -104,7 +104,7 @@ def test_schedulers_leave_it_alone_until_then_with_what_reads_it(seen: Catalog, 
             seen, Cut(seen, lambda _: None), LIMIT, parse_schedule("ON CHANGE"), lambda *_: None
         )
 
-    assert state().layouts() == (TOTALS,)
+    assert state().layouts == (TOTALS,)
     assert not plan_cycle(state(), clock.now()).wanted
     reason = f"waiting for its new layout: deployment {DEPLOYMENT}"
     assert {unit: hold.reason for unit, hold in holds(state(), clock.now()).items()} == dict.fromkeys(
@@ -112,8 +112,8 @@ def test_schedulers_leave_it_alone_until_then_with_what_reads_it(seen: Catalog, 
     )
     assert layout_progress(seen, [DEPLOYMENT], clock.now()) == {DEPLOYMENT: "not made yet"}
     seen.pause([TOTALS])
-    assert state().layouts() == ()
+    assert state().layouts == ()
     seen.unpause([TOTALS])
     seen.alter_stream_table(TOTALS, schedule="MANUAL")
-    assert state().layouts() == ()
+    assert state().layouts == ()
     assert not holds(state(), clock.now())

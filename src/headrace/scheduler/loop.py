@@ -271,11 +271,11 @@ class Scheduler:
             if once and not told and (layouts := state.layouts):
                 self._deployments.step(layouts)  # what is to be loaded for them, is loaded now
                 state = self._look()
-            # looking at a big pipeline takes a while, and what ends meanwhile waits: so not all the time
-            self._look_after = time.monotonic() + SPARING * (time.monotonic() - begun)
             if not told:
                 self.events.emit(SchedulerStarted(self.owner, len(state.tables)))
             self._line_up(state, plan_cycle(state, self.clock.now()))
+            # looking at a big pipeline takes a while, and what ends meanwhile waits: so not all the time
+            self._look_after = time.monotonic() + SPARING * (time.monotonic() - begun)
         except HeadraceError as error:
             if once or not error.retryable:
                 raise

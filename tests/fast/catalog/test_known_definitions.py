@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from threading import Barrier
 
 import pytest
 import sqlalchemy as sa
@@ -11,7 +13,8 @@ from catalog_kit.clock import ManualClock
 from catalog_kit.iceberg import Iceberg
 from catalog_kit.samples import ITEMS, ORDERS, REVENUE, TOP, attempt, create, define, entry, refresh, see
 
-from headrace.catalog import Catalog, Publication, RefreshMode
+from headrace.catalog import Catalog, Publication, RefreshMode, StreamTable
+from headrace.catalog.definitions.known_definitions import KnownDefinitions
 from headrace.errors import HeadraceError
 from headrace.names import TableName
 
@@ -91,6 +94,23 @@ def test_of_many_only_what_has_changed_is_read_again(catalog: Catalog, url: str,
     read = [text.split("relation_id IN (")[1].count(",") + 1 for text in sent if "definition_json" in text]
     judged = 2  # of them all, by the fixture
     assert sorted(read) == [1, judged]
+
+
+def test_several_threads_read_what_has_changed_once(catalog: Catalog, url: str, clock: ManualClock) -> None:
+    create(catalog, REVENUE, ORDERS)
+    with Catalog.open(url, clock=clock) as other:
+        ready, begin = Barrier(4), KnownDefinitions.all
+
+        def together(known: KnownDefinitions, connection: sa.Connection) -> tuple[StreamTable, ...]:
+            ready.wait(30)
+            return begin(known, connection)
+
+        with statements(other) as sent, ThreadPoolExecutor(4) as threads, pytest.MonkeyPatch.context() as patched:
+            patched.setattr(KnownDefinitions, "all", together)
+            found = list(threads.map(lambda _: other.stream_tables(), range(4)))
+    assert all(one is found[0] for one in found)
+    judged = 4  # each answer by the fixture
+    assert detailed(sent) == 1 + judged
 
 
 def test_what_fails_changes_nothing(catalog: Catalog) -> None:

@@ -6,6 +6,7 @@ database takes longer than many a refresh.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -66,6 +67,7 @@ class KnownDefinitions:
 
     def __init__(self) -> None:
         self._known = _Known(None)
+        self._reads = threading.Lock()
 
     def all(self, connection: Connection) -> tuple[StreamTable, ...]:
         """Return all stream tables, by name.
@@ -75,9 +77,13 @@ class KnownDefinitions:
         """
         state = definition_changes.state(connection)
         known = self._known
-        if state is None or known.state != state:
-            self._known = known = known.again(connection, state)
-        return known.tables
+        if state is not None and known.state == state:
+            return known.tables
+        with self._reads:  # or each thread of several would read all of them, at the same time
+            known = self._known
+            if state is None or known.state != state:
+                self._known = known = known.again(connection, state)
+            return known.tables
 
     def one(self, connection: Connection, name: TableName) -> StreamTable | None:
         """Return the stream table of a name, if there is one; arguments as for `all`."""

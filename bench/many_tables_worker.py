@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import resource
 import signal
@@ -18,6 +19,7 @@ from sqlalchemy.engine import Engine
 
 import headrace
 from headrace.catalog import Catalog
+from headrace.cli.start import COLLECT_AFTER
 from headrace.config import load
 
 SLOTS = 4
@@ -29,6 +31,7 @@ AHEAD = 10.0
 
 def main() -> None:
     """Do one thing, and print what it took."""
+    gc.set_threshold(*COLLECT_AFTER)  # as the command does
     root, kind = Path(sys.argv[1]), sys.argv[2]
     settings, sent, stopping = load(root), Counter[str](), threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stopping.set())

@@ -58,7 +58,7 @@ def read_streams(connection: Connection, name: TableName | None = None) -> tuple
 
 
 def states(connection: Connection) -> frozenset[str]:
-    """Return the ids of all stream tables, each with the name of the state that its row is in, as `id:state`."""
+    """Return which stream tables there are, and the states of their rows, as `id:state`."""
     text: str | None = connection.execute(_STATES).scalar_one()
     return frozenset(text.split(",") if text else ())
 

@@ -328,9 +328,8 @@ class Scheduler:
         if self._late_only:  # a task that is left out waits for all that its unit reads
             outside = {task: above for task, above in outside.items() if units.unit_of[task] not in self._late_only}
         # another one has refreshed it meanwhile; or it waits for a user, or for what has failed
-        gone = self._dispatch.withdraw({*cycle.unchanged, *cycle.held})
-        gone += self._dispatch.draw(units.dag, left, self._tasks.pools, self._tasks.inside, outside)
-        for unit in gone:
+        leaving = {*cycle.unchanged, *cycle.held}
+        for unit in self._dispatch.draw(units.dag, left, self._tasks.pools, self._tasks.inside, outside, leaving):
             self._cuts.pop(unit, None)
         new = [unit for unit in self._own(units.dag, cycle.wanted) if not self._dispatch.knows(unit)]
         self._cuts |= dict.fromkeys(new, self._heads)

@@ -153,14 +153,13 @@ def test_what_is_no_unit_any_more_holds_nobody_up():
     assert not dispatch.knows("d")
 
 
-def test_what_is_withdrawn_leaves_the_line_and_what_reads_it_need_not_wait():
+def test_what_is_not_to_start_leaves_the_line_and_what_reads_it_need_not_wait():
     dispatch = Dispatch(1)
     dag = Dag({"a": [], "b": ["a"], "c": ["b"], "x": []})
     dispatch.draw(dag, {"a": 9.0})
     dispatch.add(dag.names)
     assert dispatch.start() == ("a",)
-    assert dispatch.withdraw({"a", "b", "x"}) == ("b", "x")
-    dispatch.draw(dag, {})
+    assert dispatch.draw(dag, {}, leaving={"a", "b", "x"}) == ("b", "x")
     assert dispatch.finish("a") == ()
     assert dispatch.start() == ("c",)
     assert dispatch.finish("c") == ()

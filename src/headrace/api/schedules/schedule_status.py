@@ -26,7 +26,9 @@ from headrace.scheduler.scheduler_state import SchedulerState, bases_of, patienc
 
 
 def read_status(catalog: Catalog, settings: Settings, names: Iterable[TableName] | None) -> tuple[StreamTableInfo, ...]:
-    """Return where stream tables stand, from one state of the catalog.
+    """Return where stream tables stand.
+
+    What was published is of one state of the catalog; pauses, epochs and the progress of layouts are read beside it.
 
     Args:
         catalog: The catalog.

@@ -49,8 +49,9 @@ class _Known:
         Where many are loaded for the first time one after the other, this happens for each of them.
         """
         found = states(connection)
-        named = found - {one for one in found - self.states if one.endswith(":")}  # written by hand: read each time
-        new, old = row_ids(found - self.states), row_ids(self.states - found)
+        other = found - self.states
+        named = found - {one for one in other if one.endswith(":")}  # written by hand: read each time
+        new, old = row_ids(other), row_ids(self.states - found)
         read = read_rows(connection, new)
         if new == old and len(found) == len(self.read) and all(self.read[i].name == read[i].name for i in new):
             by_name = {**self.by_name, **{one.table.name: one.table for one in read.values()}}

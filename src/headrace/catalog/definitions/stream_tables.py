@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,7 +52,7 @@ class ReadStream:
 def read_streams(connection: Connection, name: TableName | None = None) -> tuple[StreamTable, ...]:
     """Return stream tables by name: all, or the one of that name if it exists."""
     if name is None:
-        return tuple(one.table for one in in_order(read_rows(connection, list(row_ids(states(connection))))).values())
+        return tuple(one.table for one in in_order(read_rows(connection, row_ids(states(connection)))).values())
     rows = connection.execute(_ONE, {"name": stored_name(name)}).all()
     return tuple(one.table for one in _read(connection, rows, [row.relation_id for row in rows]).values())
 
@@ -68,7 +68,7 @@ def row_ids(states_: Iterable[str]) -> set[int]:
     return {int(state.partition(":")[0]) for state in states_}
 
 
-def read_rows(connection: Connection, ids: Collection[int]) -> dict[int, ReadStream]:
+def read_rows(connection: Connection, ids: Set[int]) -> dict[int, ReadStream]:
     """Return stream tables by id, in no order.
 
     Args:
@@ -78,8 +78,7 @@ def read_rows(connection: Connection, ids: Collection[int]) -> dict[int, ReadStr
     if not ids:
         return {}
     rows = connection.execute(_ALL) if len(ids) > MANY else connection.execute(_SOME, {"ids": list(ids)})
-    wanted = frozenset(ids)
-    return _read(connection, [row for row in rows if row.relation_id in wanted], list(ids))
+    return _read(connection, [row for row in rows if row.relation_id in ids], list(ids))
 
 
 def in_order(read: Mapping[int, ReadStream]) -> dict[int, ReadStream]:

@@ -192,7 +192,7 @@ class Reader:
         """
         if names is None:
             return dict(self._every_newest)
-        return versions.newest_of(self._connection, tuple(names)) if names else {}
+        return versions.newest_of(self._connection, tuple(names))
 
     @cached_property
     def _every_newest(self) -> Mapping[TableName, Version]:

@@ -104,6 +104,7 @@ class Dispatch(Generic[Unit]):
         pools: Mapping[Unit, Sequence[str]] | None = None,
         inside: Mapping[Unit, Dag[Unit]] | None = None,
         outside: Mapping[Unit, Collection[Unit]] | None = None,
+        leaving: Collection[Unit] = (),
     ) -> tuple[Unit, ...]:
         """Set the graph of units; waiting ones keep the producers they already wait for.
 
@@ -113,13 +114,14 @@ class Dispatch(Generic[Unit]):
             pools: By task, the pools that it counts against; nothing for none.
             inside: By unit, its tasks, and which reads which; one that is missing is a single task.
             outside: By task, the other units that it reads; one that is missing reads all that its unit does.
+            leaving: Units that are not to start if they wait.
 
         Returns:
-            What waited and is no unit any more, because it was dropped or has joined a group: it will not start.
+            What waited and will not start: it leaves, or is no unit any more, as it was dropped or has joined a group.
         """
         self._dag, self._left, self._pools = dag, dict(left), dict(pools or {})
         changed, self._inside, self._outside = self._inside, dict(inside or {}), dict(outside or {})
-        gone = tuple(unit for unit in self._waiting if unit not in dag)
+        gone = tuple(unit for unit in self._waiting if unit not in dag or unit in leaving)
         for unit in gone:
             del self._waiting[unit]
         for unit, missing in self._waiting.items():
@@ -130,13 +132,6 @@ class Dispatch(Generic[Unit]):
         once = {entry.task: entry for entry in self._ready if self._may_start(entry)}
         self._ready = [_Entry(-self._left.get(e.task, 0.0), e.count, e.task, e.unit) for e in once.values()]
         heapq.heapify(self._ready)
-        return gone
-
-    def withdraw(self, units: Collection[Unit]) -> tuple[Unit, ...]:
-        """Take those units out of the line that wait, and return them; `draw` has to follow."""
-        gone = tuple(unit for unit in self._waiting if unit in units)
-        for unit in gone:
-            del self._waiting[unit]
         return gone
 
     @property

@@ -67,7 +67,7 @@ class Portion:
     share: Slots
     room: Slots
     claim: Slots
-    rank: Rank = Rank()
+    rank: Rank
 
     @property
     def settled(self) -> bool:
@@ -89,7 +89,6 @@ def portion(
     """
     working = [s.owner for s in alive if not (s.draining or (ending and s.owner == owner))]
     others = [Slots.of(s.claim) for s in alive if s.owner != owner]
-
     rank = Rank(working.index(owner), len(working)) if owner in working else None
 
     def of(most: int, claimed: int, runs: int) -> tuple[int, int, int]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from headrace.catalog import Catalog, ForeignWrite, HistoryEntry, LastRefresh, Outcome, Status, StreamTable, Version
 from headrace.catalog.state.reader import Reader
@@ -17,7 +18,12 @@ TIME = "the time"
 
 
 def status(
-    reader: Reader, moved: Mapping[TableName, int], names: Iterable[TableName] | None, *, eventual: bool
+    reader: Reader,
+    moved: Mapping[TableName, int],
+    names: Iterable[TableName] | None,
+    *,
+    eventual: bool,
+    more: Callable[[TableName], Mapping[str, Any]] = lambda _: {},
 ) -> tuple[StreamTableInfo, ...]:
     """Return one line per stream table.
 
@@ -26,6 +32,7 @@ def status(
         moved: Versions of sources as just observed.
         names: Only these; all when None.
         eventual: Whether tables of one publication may be shown one after the other.
+        more: Gives fields of a stream table's line that do not follow from this.
 
     Raises:
         UserError: `STREAM_TABLE_NOT_FOUND`.
@@ -49,6 +56,7 @@ def status(
             consumers.get(n, []),
             [changed[stored] for stored in tables[n].stored if stored in changed],
             eventual,
+            more(n),
         )
         for n in wanted
     )
@@ -63,8 +71,9 @@ def _info(
     consumers: list[str],
     changed: list[ForeignWrite],
     eventual: bool,
+    more: Mapping[str, Any],
 ) -> StreamTableInfo:
-    refusals = refusals_of(table.details)
+    refusals, seen = refusals_of(table.details), frontier.versions
     failed = last is not None and last.outcome is Outcome.FAILED
     return StreamTableInfo(
         name=str(table.name),
@@ -73,7 +82,7 @@ def _info(
         schedule=table.schedule,
         incremental=not refusals,
         refusals=refusals,
-        behind=tuple(TIME if s == CLOCK else str(s) for s in table.sources if frontier.get(s) != versions.get(s)),
+        behind=tuple(TIME if s == CLOCK else str(s) for s in table.sources if seen.get(s) != versions.get(s)),
         frontier=frontier.as_dict(),
         version=newest.version if newest else None,
         rows=newest.row_count if newest else None,
@@ -87,6 +96,7 @@ def _info(
         properties=dict(table.options),
         damage="; ".join(f"{write.name} {write.what}" for write in changed) or None,
         eventual=eventual,
+        **more,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from headrace.api.schedules.groups import latest
 from headrace.api.schedules.project_defaults import defaults_of
@@ -40,53 +41,61 @@ def read_status(catalog: Catalog, settings: Settings, names: Iterable[TableName]
     """
     moved = Cut(catalog, lambda _: None).versions(bases_of(catalog.stream_tables()))
     catalog.look_at_stored()
-    states, eventual, running = catalog.scheduling_states(), not catalog.moves_together(), bool(catalog.schedulers())
-    now = dt.datetime.now(dt.UTC)
+    states, eventual = catalog.scheduling_states(), not catalog.moves_together()
+    running, now = bool(catalog.schedulers()), dt.datetime.now(dt.UTC)
     with catalog.reading() as reader:
-        infos = status(reader, moved, names, eventual=eventual)
-        state = scheduler_state(reader, moved, states, defaults_of(settings), parse_schedule(settings.default_schedule))
+        own = defaults_of(settings), parse_schedule(settings.default_schedule)
+        state = scheduler_state(reader, moved, states, *own)
         punctuality = _Punctuality(state, reader, now, scheduled=running)
-        gated = _gated(state.grouping.graph, reader.gates())
-    return _with_schedules(infos, state, catalog, punctuality, gated, now)
+        schedules = _Schedules(state, catalog, punctuality, _gated(state.grouping.graph, reader.gates()), now)
+        return status(reader, moved, names, eventual=eventual, more=schedules.of)
 
 
-def _with_schedules(
-    infos: Sequence[StreamTableInfo],
-    state: SchedulerState,
-    catalog: Catalog,
-    punctuality: _Punctuality,
-    gated: Mapping[TableName, Sequence[str]],
-    now: dt.datetime,
-) -> tuple[StreamTableInfo, ...]:
-    """Return the status of tables with their schedules, holds and lateness added."""
-    found, epochs = _with_progress(holds(state, now), state, catalog, now), _epochs(state, catalog)
-    names = {str(name): name for name in state.tables}
-    done = []
-    for info in infos:
-        name = names[info.name]
-        unit = state.grouping.units.unit_of[name]
-        table, hold, group = state.tables[name], found.get(unit), state.grouping.group(unit)
-        done.append(
-            dataclasses.replace(
-                info,
-                effective_schedule=table.schedule.text,
-                lag=table.standing.lag(now) if table.standing.loaded else None,
-                target=punctuality.targets.get(name),
-                within_target=punctuality.share(name),
-                held_up=None if hold is None else _held_up(name, hold),
-                late_because=punctuality.late_because(name) if hold is None else None,
-                fuse=None if table.scheduling.fuse is None else evidence_from(table.scheduling.fuse).sentence,
-                skipped_rows=table.scheduling.skipped_rows,
-                skipped_since=table.scheduling.skipped_at,
-                trails={str(source): versions for source, versions in table.trails.items()},
-                pool=state.grouping.options[name].pool or None,
-                group=group,
-                policy=None if group is None else state.grouping.policy(unit).value,
-                epoch=epochs.get(name),
-                gated=tuple(gated.get(name, ())),
-            )
-        )
-    return tuple(done)
+class _Schedules:
+    """Schedules of stream tables, what holds them up and how late they are.
+
+    Args:
+        state: State of the scheduler.
+        catalog: The catalog.
+        punctuality: How well tables keep their targets.
+        gated: Gates that hold tables back, by table.
+        now: The time.
+    """
+
+    def __init__(
+        self,
+        state: SchedulerState,
+        catalog: Catalog,
+        punctuality: _Punctuality,
+        gated: Mapping[TableName, Sequence[str]],
+        now: dt.datetime,
+    ) -> None:
+        self._state, self._punctuality, self._gated, self._now = state, punctuality, gated, now
+        self._holds = _with_progress(holds(state, now), state, catalog, now)
+        self._epochs = _epochs(state, catalog)
+
+    def of(self, name: TableName) -> dict[str, Any]:
+        """Return the fields of a stream table's `StreamTableInfo` that tell of this."""
+        table, grouping = self._state.tables[name], self._state.grouping
+        unit = grouping.units.unit_of[name]
+        hold, group, punctuality = self._holds.get(unit), grouping.group(unit), self._punctuality
+        return {
+            "effective_schedule": table.schedule.text,
+            "lag": table.standing.lag(self._now) if table.standing.loaded else None,
+            "target": punctuality.targets.get(name),
+            "within_target": punctuality.share(name),
+            "held_up": None if hold is None else _held_up(name, hold),
+            "late_because": punctuality.late_because(name) if hold is None else None,
+            "fuse": None if table.scheduling.fuse is None else evidence_from(table.scheduling.fuse).sentence,
+            "skipped_rows": table.scheduling.skipped_rows,
+            "skipped_since": table.scheduling.skipped_at,
+            "trails": {str(source): versions for source, versions in table.trails.items()},
+            "pool": grouping.options[name].pool or None,
+            "group": group,
+            "policy": None if group is None else grouping.policy(unit).value,
+            "epoch": self._epochs.get(name),
+            "gated": tuple(self._gated.get(name, ())),
+        }
 
 
 def _held_up(name: TableName, hold: Hold) -> str:

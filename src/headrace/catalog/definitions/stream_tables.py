@@ -77,8 +77,8 @@ def read_rows(connection: Connection, ids: Set[int]) -> dict[int, ReadStream]:
     """
     if not ids:
         return {}
-    rows = connection.execute(_ALL) if len(ids) > MANY else connection.execute(_SOME, {"ids": list(ids)})
-    return _read(connection, [row for row in rows if row.relation_id in ids], list(ids))
+    found = connection.execute(_ALL) if len(ids) > MANY else connection.execute(_SOME, {"ids": list(ids)})
+    return _read(connection, [row for row in found.all() if row.relation_id in ids], list(ids))
 
 
 def in_order(read: Mapping[int, ReadStream]) -> dict[int, ReadStream]:
@@ -91,7 +91,7 @@ def _read(connection: Connection, rows: Sequence[Row[Any]], ids: Sequence[int]) 
     if not rows:
         return {}
     found = connection.execute(_SOURCES) if len(ids) > MANY else connection.execute(_SOURCES_OF, {"ids": ids})
-    sources = _by_stream(found)
+    sources = _by_stream(found.all())
     return {row.relation_id: ReadStream(row.name, _stream(row, sources.get(row.relation_id, ()))) for row in rows}
 
 
@@ -102,23 +102,26 @@ def _by_stream(rows: Iterable[Any]) -> dict[int, tuple[str, ...]]:
     return {stream_id: tuple(names) for stream_id, names in of.items()}
 
 
-def _stream(row: Row[Any], sources: tuple[str, ...]) -> StreamTable:
+def _stream(row: Sequence[Any], sources: tuple[str, ...]) -> StreamTable:
+    """Return a row of `_ALL` as a record; by places, as names of columns take longer than all else."""
+    name, id_, query, mode, schedule, companion, log, generation, status, *rest, _state, details = row
+    stopped_code, stopped_reason, created_at, updated_at, options, companion_behind = rest
     return StreamTable(
-        id=row.relation_id,
-        name=parse_name(row.name),
-        query=row.query,
+        id=id_,
+        name=parse_name(name),
+        query=query,
         sources=tuple(map(parse_name, sources)),
-        refresh_mode=RefreshMode(row.refresh_mode),
-        schedule=row.schedule,
-        details=json.loads(row.definition_text),
-        companion=optional_name(row.companion),
-        log=optional_name(row.log),
-        generation=row.generation,
-        status=Status(row.status),
-        stopped_code=row.stopped_code,
-        stopped_reason=row.stopped_reason,
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-        options=row.options_json or {},
-        companion_behind=row.companion_behind,
+        refresh_mode=RefreshMode(mode),
+        schedule=schedule,
+        details=json.loads(details),
+        companion=optional_name(companion),
+        log=optional_name(log),
+        generation=generation,
+        status=Status(status),
+        stopped_code=stopped_code,
+        stopped_reason=stopped_reason,
+        created_at=created_at,
+        updated_at=updated_at,
+        options=options or {},
+        companion_behind=companion_behind,
     )

@@ -28,6 +28,9 @@ STARTING = frozenset(
 )
 """Verbs that as a rule need Spark: where no server runs, they start one."""
 
+READING = frozenset({"status", "history", "graph", "lineage", "show-create", "diamonds"})
+"""Verbs that read the catalog, say what it has, and end."""
+
 VALUED = ("-p", "--project")
 SWITCHES = frozenset({"--json", "--quiet", "-q", "--no-serve"})
 NEVER = "HEADRACE_NO_SERVE"

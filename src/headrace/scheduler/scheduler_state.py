@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from headrace.catalog import Catalog, Outcome, SchedulingState, Status, StreamTable
 from headrace.catalog.state.reader import Reader
@@ -219,16 +220,28 @@ class _Lags:
         return {s: versions for s, versions in behind.items() if versions > 0}
 
     def _behind(self, name: TableName, heads: Mapping[TableName, int] | None = None) -> Iterator[tuple[TableName, int]]:
-        frontier, heads = self.frontiers.get(name, Frontier()), self._heads if heads is None else heads
+        if (frontier := self.frontiers.get(name)) is None:
+            return
+        reached, heads = frontier.versions, self._heads if heads is None else heads
         for source in self._tables[name].sources:
-            seen, head = frontier.get(source), heads.get(source)
+            seen, head = reached.get(source), heads.get(source)
             if seen is not None and head is not None and head > seen:
                 yield source, seen
 
+    @cached_property
+    def _oldest(self) -> dict[TableName, int]:
+        """The oldest version of each source that some stream table still reflects."""
+        found: dict[TableName, int] = {}
+        for frontier in self.frontiers.values():
+            for source, version in frontier.versions.items():
+                if version < found.get(source, version + 1):
+                    found[source] = version
+        return found
+
     def _committed(self, source: TableName, version: int) -> dt.datetime:
         if source not in self._times:
-            oldest = min(f[source] for f in self.frontiers.values() if source in f)
-            self._times[source] = {v.version: v.committed_at for v in self._reader.versions(source, after=oldest)}
+            after = self._oldest[source]
+            self._times[source] = {v.version: v.committed_at for v in self._reader.versions(source, after=after)}
         times = self._times[source]
         return times.get(version) or min(at for number, at in times.items() if number > version)
 

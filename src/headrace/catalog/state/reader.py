@@ -323,12 +323,16 @@ class Reader:
 
     def leases(self) -> tuple[Lease, ...]:
         """Return every lease that was ever held, released ones (owner None) included."""
-        return tuple(lease_of(r) for r in self._connection.execute(sa.select(t.lease).order_by(t.lease.c.resource)))
+        return self._leases(sa.select(t.lease).order_by(t.lease.c.resource))
 
     def held_resources(self) -> frozenset[str]:
         """Return what is held by a lease that has not expired."""
         now = self._lease_time.now(self._connection)
-        return frozenset(lease.resource for lease in self.leases() if is_live(lease, now))
+        owned = self._leases(sa.select(t.lease).where(t.lease.c.owner.is_not(None)))
+        return frozenset(lease.resource for lease in owned if is_live(lease, now))
+
+    def _leases(self, query: sa.Select[Any]) -> tuple[Lease, ...]:
+        return tuple(map(lease_of, self._connection.execute(query)))
 
     def empty_namespaces(self) -> set[str]:
         """Return namespaces of `staging` that have no table."""

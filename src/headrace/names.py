@@ -42,6 +42,7 @@ class TableName:
     namespace: tuple[str, ...]
     table: str
     _hash: int = field(init=False, repr=False, compare=False)
+    _text: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Compute the hash once: of 10,000 tables a look asks for a million."""
@@ -57,8 +58,13 @@ class TableName:
 
     def __str__(self) -> str:
         """Return the name as users write it: without the catalog when that is `lake`."""
-        parts = self.parts[1:] if self.catalog == LAKE else self.parts
-        return ".".join(p if p.replace("_", "a").isalnum() else quote(p) for p in parts)
+        try:
+            return self._text
+        except AttributeError:  # asked for the first time; graphs sort names by it, time and again
+            parts = self.parts[1:] if self.catalog == LAKE else self.parts
+            text = ".".join(p if p.replace("_", "a").isalnum() else quote(p) for p in parts)
+            object.__setattr__(self, "_text", text)
+            return text
 
     @property
     def parts(self) -> tuple[str, ...]:

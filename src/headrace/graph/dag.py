@@ -10,7 +10,7 @@ members stand together, after what any of them reads from outside and before wha
 from __future__ import annotations
 
 import heapq
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
 from typing import Generic, TypeVar
@@ -33,7 +33,23 @@ class Dag(Generic[Name]):
         names = _sorted(dict.fromkeys(chain(read, *read.values())))
         number = {name: i for i, name in enumerate(names)}
         # by numbers: pipelines are read at every look around, and hashing a name takes longer than adding one
-        above = [sorted(map(number.__getitem__, read.get(name, ()))) for name in names]
+        self._arrange(names, [sorted(map(number.__getitem__, read.get(name, ()))) for name in names])
+
+    def among(self, names: Collection[Name]) -> Dag[Name]:
+        """Return the graph of some of its names, which lacks the others and what leads from or to them."""
+        inside = [name for name in self._producers if name in names]
+        number = {name: i for i, name in enumerate(inside)}
+        found = Dag.__new__(Dag)
+        found._arrange(inside, [[number[p] for p in self._producers[name] if p in number] for name in inside])
+        return found
+
+    def _arrange(self, names: Sequence[Name], above: Sequence[Sequence[int]]) -> None:
+        """Become a graph.
+
+        Args:
+            names: All names, sorted by their text.
+            above: By place among them, the places of those that a name reads, sorted.
+        """
         below: list[list[int]] = [[] for _ in names]
         for consumer, numbers in enumerate(above):
             for producer in numbers:

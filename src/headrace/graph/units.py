@@ -52,7 +52,7 @@ def units(dag: Dag[Name], names: Iterable[Name], groups: Iterable[Iterable[Name]
     wanted = set(names)
     together = merged([name for name in group if name in wanted] for group in groups)
     unit_of = _called(dag, wanted, together)
-    whole = Dag(_contracted(dag, unit_of))
+    whole = Dag(_contracted(dag, unit_of)) if together else dag.among(wanted)
     if whole.cycle():
         circles: dict[Name, set[Name]] = {}
         for name, unit in unit_of.items():

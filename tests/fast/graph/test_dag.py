@@ -130,3 +130,14 @@ def test_components_are_what_reaches_itself(edges: dict[int, list[int]]) -> None
     place = {name: i for i, part in enumerate(dag.parts) for name in part}
     assert sorted(place) == sorted(dag.names)
     assert all(place[p] <= place[c] for p, c in dag.edges)
+
+
+@settings(deadline=None)
+@given(st.dictionaries(st.integers(0, 8), st.lists(st.integers(0, 8), max_size=3)), st.sets(st.integers(0, 8)))
+def test_a_part_is_the_graph_of_what_is_in_it(edges: dict[int, list[int]], inside: set[int]) -> None:
+    whole = Dag(edges)
+    part = whole.among(inside)
+    alone = Dag({n: [p for p in whole.producers(n) if p in inside] for n in whole.names if n in inside})
+    assert (part.names, part.parts, part.edges) == (alone.names, alone.parts, alone.edges)
+    assert [part.component(n) for n in part.names] == [alone.component(n) for n in alone.names]
+    assert [part.consumers(n) for n in part.names] == [alone.consumers(n) for n in alone.names]

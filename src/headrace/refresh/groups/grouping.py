@@ -179,7 +179,6 @@ def _meetings(
         apart = deployment is not None and name in options and deployments.get(name) != deployment
         return TableName("", (deployment or "",), str(name)) if apart else name
 
-    reads = {name: tuple(seen_by(deployments.get(name), p) for p in graph.producers(name)) for name in graph.names}
     above = {mirror: (database,) for database, own in mirrors for mirror in own if mirror in graph}
     wanted = Wanted(
         atomic={name for name in options if keeps(options, defaults, name)},
@@ -187,7 +186,10 @@ def _meetings(
         cut_at_once={database for database, _ in mirrors},
         tables=options.keys(),
     )
-    return meetings(Dag({**reads, **above}) if above or deployments else graph, wanted)
+    if above or deployments:
+        reads = {name: tuple(seen_by(deployments.get(name), p) for p in graph.producers(name)) for name in graph.names}
+        graph = Dag({**reads, **above})
+    return meetings(graph, wanted)
 
 
 def _across(

@@ -111,6 +111,7 @@ def main() -> int:
         default="AUTO",
         help="refresh mode of TPC-H's 22 queries (AUTO)",
     )
+    parser.add_argument("--without-full", action="store_true", help="measure queries against plain Spark only")
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder for what was measured (bench/results)")
     parser.add_argument("--master", default="local[*]", help="Spark master (local[*])")
     options = parser.parse_args()

@@ -31,6 +31,9 @@ __all__ = [
 ]
 
 
+_PLAIN = frozenset((bool, int, float, str))
+
+
 class Record:
     """Gives result dataclasses a JSON form."""
 
@@ -42,6 +45,8 @@ class Record:
 
 
 def _plain(value: Any) -> Any:
+    if value is None or type(value) in _PLAIN:
+        return value
     if isinstance(value, Record):
         return value.as_dict()
     if isinstance(value, StrEnum):
@@ -52,7 +57,7 @@ def _plain(value: Any) -> Any:
         return {str(k): _plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
         return [_plain(v) for v in value]
-    return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
+    return value if isinstance(value, (bool, int, float, str)) else str(value)
 
 
 @dataclass(frozen=True, slots=True)

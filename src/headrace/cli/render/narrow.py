@@ -7,6 +7,7 @@ first value as a headline, the others beside their headings.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from headrace.cli.render.long_tables import drawn, is_long
@@ -47,8 +48,12 @@ def _cells(table: Table, at: int) -> list[Text]:
     return [_text(cell) if isinstance(cell, str) else Text(str(cell)) for cell in (column.header, *column.cells)]
 
 
+@lru_cache(maxsize=4096)
 def _text(cell: str) -> Text:
-    """Return a cell with its styles; most have none, and need not be looked through."""
+    """Return a cell with its styles, to be left as it is.
+
+    Most have none, and need not be looked through.
+    """
     from rich.text import Text
 
     return Text.from_markup(cell) if "[" in cell or ":" in cell else Text(cell)

@@ -47,4 +47,5 @@ def watch(engine: Engine) -> None:
 
     @event.listens_for(engine, "rollback")
     def _rolls_back(connection: Connection) -> None:
-        connection.info.pop(_CHANGED, None)
+        if not connection.invalidated:  # what is gone cannot be asked, and has forgotten it
+            connection.info.pop(_CHANGED, None)

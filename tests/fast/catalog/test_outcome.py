@@ -1,6 +1,8 @@
 """A connection that breaks while publishing: the outcome is unknown at first, and then it is known for certain."""
 
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from catalog_kit.databases import Postgres, empty, sql
@@ -54,6 +56,27 @@ def test_a_connection_lost_before_the_commit_is_no_mystery(far: Catalog, postgre
         ours = f"datname = '{postgres.prepared_name}'"
         admin.exec_driver_sql(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {ours}")
     assert far.publish(publication).id == 1
+
+
+def test_a_connection_lost_between_statements_may_be_tried_again(far: Catalog, postgres: Postgres) -> None:
+    create(far)
+    with (
+        ThreadPoolExecutor() as pool,
+        sql(postgres.prepared) as other,
+        sql(postgres.url("postgres"), autocommit=True) as admin,
+    ):
+        other.exec_driver_sql("LOCK TABLE hr_relation IN SHARE MODE")  # which holds up those who write
+        seen = pool.submit(see, far)
+        waiting = f"datname = '{postgres.prepared_name}' AND wait_event_type = 'Lock'"
+        stop = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {waiting}"
+        while not admin.exec_driver_sql(stop).all():
+            assert not seen.done()
+            time.sleep(0.01)
+        with pytest.raises(EnvironmentFault) as caught:
+            seen.result(30)
+        other.rollback()
+    assert (caught.value.code, caught.value.retryable) == ("CATALOG_UNREACHABLE", True)
+    see(far)
 
 
 def staged(catalog: Catalog, iceberg: Iceberg) -> Publication:

@@ -36,7 +36,7 @@ class Dag(Generic[Name]):
         self._arrange(names, [sorted(map(number.__getitem__, read.get(name, ()))) for name in names])
 
     def among(self, names: Collection[Name]) -> Dag[Name]:
-        """Return the graph of some of its names, which lacks the others and what leads from or to them."""
+        """Return the graph of some of its names, and of what leads from one of them to another."""
         inside = [name for name in self._producers if name in names]
         number = {name: i for i, name in enumerate(inside)}
         found = Dag.__new__(Dag)

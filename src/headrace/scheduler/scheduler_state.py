@@ -230,7 +230,7 @@ class _Lags:
 
     @cached_property
     def _oldest(self) -> dict[TableName, int]:
-        """The oldest version of each source that some stream table still reflects."""
+        """Return the oldest version of each source that some stream table still reflects."""
         found: dict[TableName, int] = {}
         for frontier in self.frontiers.values():
             for source, version in frontier.versions.items():

@@ -103,7 +103,8 @@ def _by_stream(rows: Iterable[Any]) -> dict[int, tuple[str, ...]]:
 
 
 def _stream(row: Sequence[Any], sources: tuple[str, ...]) -> StreamTable:
-    """Return a row of `_ALL` as a record; by places, as names of columns take longer than all else."""
+    """Return a row of `_ALL` as a record."""
+    # by places, as to look columns up by their names takes longer than all else
     name, id_, query, mode, schedule, companion, log, generation, status, *rest, _state, details = row
     stopped_code, stopped_reason, created_at, updated_at, options, companion_behind = rest
     return StreamTable(

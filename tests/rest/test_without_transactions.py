@@ -17,7 +17,7 @@ from headrace.config import default_settings
 from headrace.errors import HeadraceError
 from headrace.lakes.lake_settings import LakeSettings
 from headrace.names import LAKE, SYSTEM_NAMESPACE, TableName
-from headrace.observability.status import status
+from headrace.observability.status import standings
 from headrace.project.doctor import Outcome, check_lake
 
 LOG = TableName(LAKE, (SYSTEM_NAMESPACE,), "shop_a_log")
@@ -158,4 +158,6 @@ def test_the_doctor_says_so(shop: Shop, proxy: RestProxy, tmp_path: Path) -> Non
 def test_status_says_so(shop: Shop) -> None:
     defined(shop.catalog, shop.name("a"))
     shop.publish(a=(1,))
-    assert [info.eventual for info in status(shop.catalog, {}, None)] == [True]
+    with shop.catalog.reading() as reader:
+        found = standings(reader, {}, None)
+    assert [info.eventual for info in found.lines(eventual=not shop.catalog.moves_together())] == [True]

@@ -36,10 +36,10 @@ def optional_name(text: str | None) -> TableName | None:
     return None if text is None else parse_name(text)
 
 
-def name_condition(names: Iterable[TableName]) -> sa.ColumnElement[bool]:
-    """Return the condition that a `hr_relation` row is one of few names; always true for many."""
+def name_condition(names: Iterable[TableName], most: int = MANY) -> sa.ColumnElement[bool]:
+    """Return the condition that a `hr_relation` row is one of at most so many names; else true."""
     texts = sorted({stored_name(n) for n in names})
-    return sa.true() if len(texts) > MANY else t.relation.c.name.in_(texts)
+    return sa.true() if len(texts) > most else t.relation.c.name.in_(texts)
 
 
 def relation_ids(connection: Connection, names: Iterable[TableName]) -> dict[TableName, int]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from headrace.catalog import Catalog, ForeignWrite, HistoryEntry, LastRefresh, Outcome, Status, StreamTable, Version
@@ -17,48 +18,78 @@ TIME = "the time"
 """What a table with a moving filter is behind when only time has moved."""
 
 
-def status(
-    reader: Reader,
-    moved: Mapping[TableName, int],
-    names: Iterable[TableName] | None,
-    *,
-    eventual: bool,
-    more: Callable[[TableName], Mapping[str, Any]] = lambda _: {},
-) -> tuple[StreamTableInfo, ...]:
-    """Return one line per stream table.
+@dataclass(frozen=True, slots=True)
+class Standings:
+    """Where stream tables stand, as read from one state of the catalog.
+
+    Args:
+        tables: All stream tables.
+        wanted: Those that are asked for.
+        frontiers: Frontiers of those that were published.
+        newest: Their newest versions, and those of other relations.
+        moved: Versions of sources as just observed.
+        last: How the newest refreshes ended.
+        changed: Stored tables that somebody else wrote to.
+    """
+
+    tables: Mapping[TableName, StreamTable]
+    wanted: Sequence[TableName]
+    frontiers: Mapping[TableName, Frontier]
+    newest: Mapping[TableName, Version]
+    moved: Mapping[TableName, int]
+    last: Mapping[TableName, LastRefresh]
+    changed: Mapping[TableName, ForeignWrite]
+
+    def lines(
+        self, more: Callable[[TableName], Mapping[str, Any]] = lambda _: {}, *, eventual: bool
+    ) -> tuple[StreamTableInfo, ...]:
+        """Return one line per stream table.
+
+        Args:
+            more: Gives fields of a stream table's line that do not follow from this.
+            eventual: Whether tables of one publication may be shown one after the other.
+        """
+        consumers: dict[TableName, list[str]] = {}
+        for name, table in self.tables.items():
+            for source in table.sources:
+                consumers.setdefault(source, []).append(str(name))
+        versions = {n: v.version for n, v in self.newest.items()} | dict(self.moved)
+        return tuple(
+            _info(
+                self.tables[n],
+                self.frontiers.get(n, Frontier()),
+                versions,
+                self.newest.get(n),
+                self.last.get(n),
+                consumers.get(n, []),
+                [self.changed[stored] for stored in self.tables[n].stored if stored in self.changed],
+                eventual,
+                more(n),
+            )
+            for n in self.wanted
+        )
+
+
+def standings(reader: Reader, moved: Mapping[TableName, int], names: Iterable[TableName] | None) -> Standings:
+    """Read where stream tables stand.
 
     Args:
         reader: One state of the catalog.
         moved: Versions of sources as just observed.
         names: Only these; all when None.
-        eventual: Whether tables of one publication may be shown one after the other.
-        more: Gives fields of a stream table's line that do not follow from this.
 
     Raises:
         UserError: `STREAM_TABLE_NOT_FOUND`.
     """
     tables = {t.name: t for t in reader.stream_tables()}
-    wanted = [reader.stream_table(n).name for n in names] if names is not None else list(tables)
-    frontiers, newest, last = reader.frontiers(), reader.newest_versions(), reader.last_refreshes()
-    changed = {w.name: w for w in reader.foreign_writes()}
-    consumers: dict[TableName, list[str]] = {}
-    for name, table in tables.items():
-        for source in table.sources:
-            consumers.setdefault(source, []).append(str(name))
-    versions = {n: v.version for n, v in newest.items()} | dict(moved)
-    return tuple(
-        _info(
-            tables[n],
-            frontiers.get(n, Frontier()),
-            versions,
-            newest.get(n),
-            last.get(n),
-            consumers.get(n, []),
-            [changed[stored] for stored in tables[n].stored if stored in changed],
-            eventual,
-            more(n),
-        )
-        for n in wanted
+    return Standings(
+        tables,
+        [reader.stream_table(n).name for n in names] if names is not None else list(tables),
+        reader.frontiers(),
+        reader.newest_versions(),
+        moved,
+        reader.last_refreshes(),
+        {w.name: w for w in reader.foreign_writes()},
     )
 
 

@@ -1,6 +1,5 @@
 """A connection that breaks while publishing: the outcome is unknown at first, and then it is known for certain."""
 
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -9,6 +8,7 @@ from catalog_kit.databases import Postgres, empty, sql
 from catalog_kit.iceberg import Iceberg
 from catalog_kit.proxy import BreakingProxy
 from catalog_kit.samples import REVENUE, create, refresh, see
+from kit.waiting import until
 
 from headrace.catalog import Catalog, Publication
 from headrace.errors import EnvironmentFault
@@ -69,9 +69,12 @@ def test_a_connection_lost_between_statements_may_be_tried_again(far: Catalog, p
         seen = pool.submit(see, far)
         waiting = f"datname = '{postgres.prepared_name}' AND wait_event_type = 'Lock'"
         stop = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {waiting}"
-        while not admin.exec_driver_sql(stop).all():
+
+        def stopped() -> bool:
             assert not seen.done()
-            time.sleep(0.01)
+            return bool(admin.exec_driver_sql(stop).all())
+
+        until(stopped)
         with pytest.raises(EnvironmentFault) as caught:
             seen.result(30)
         other.rollback()

@@ -16,7 +16,7 @@ from headrace.catalog import Catalog, Definition, Publication
 from headrace.clock import TICK
 from headrace.lake.clock_table import moment_of
 from headrace.names import CLOCK
-from headrace.observability.status import status
+from headrace.observability.status import standings
 from headrace.refresh.cut.cut import ASTRAY, Cut, Head
 
 
@@ -75,5 +75,5 @@ def test_users_see_the_time_and_no_table_of_it(tmp_path: Path) -> None:
         hr._catalog.publish(Publication(definitions=(recent,)))
         assert set(hr.graph().names) == {full("a"), full("recent")}
         with hr._catalog.reading() as reader:
-            (seen,) = status(reader, {CLOCK: 3, full("a"): 0}, None, eventual=False)
+            (seen,) = standings(reader, {CLOCK: 3, full("a"): 0}, None).lines(eventual=False)
     assert seen.behind == ("the time", "s.a")

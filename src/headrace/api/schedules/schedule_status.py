@@ -16,7 +16,7 @@ from headrace.deploy.unattended.layout_progress import layout_progress
 from headrace.graph.dag import Dag
 from headrace.names import TableName
 from headrace.observability.attainment import read_stretch
-from headrace.observability.status import status
+from headrace.observability.status import standings
 from headrace.refresh.cut.cut import Cut
 from headrace.refresh.fuses.fuse import evidence_from
 from headrace.results.refresh_results import StreamTableInfo
@@ -44,11 +44,11 @@ def read_status(catalog: Catalog, settings: Settings, names: Iterable[TableName]
     states, eventual = catalog.scheduling_states(), not catalog.moves_together()
     running, now = bool(catalog.schedulers()), dt.datetime.now(dt.UTC)
     with catalog.reading() as reader:
-        own = defaults_of(settings), parse_schedule(settings.default_schedule)
-        state = scheduler_state(reader, moved, states, *own)
+        found = standings(reader, moved, names)
+        state = scheduler_state(reader, moved, states, defaults_of(settings), parse_schedule(settings.default_schedule))
         punctuality = _Punctuality(state, reader, now, scheduled=running)
-        schedules = _Schedules(state, catalog, punctuality, _gated(state.grouping.graph, reader.gates()), now)
-        return status(reader, moved, names, eventual=eventual, more=schedules.of)
+        gated = _gated(state.grouping.graph, reader.gates())
+    return found.lines(_Schedules(state, catalog, punctuality, gated, now).of, eventual=eventual)
 
 
 class _Schedules:

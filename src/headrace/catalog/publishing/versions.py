@@ -50,9 +50,7 @@ def newest_of(connection: Connection, names: Sequence[TableName]) -> dict[TableN
         return {}
     if len(names) == 1:
         return _fetch(connection, _NEWEST_OF_ONE, {"one": stored_name(names[0])})
-    if len(names) > _AT_ONCE:
-        return newest(connection)
-    return _fetch(connection, _newest(sa.true(), t.relation.c.name.in_(sorted({stored_name(n) for n in names}))))
+    return _fetch(connection, _newest(sa.true(), name_condition(names, _AT_ONCE)))
 
 
 def at(connection: Connection, wanted: Mapping[TableName, int]) -> dict[TableName, Version]:

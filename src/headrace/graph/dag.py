@@ -10,7 +10,7 @@ members stand together, after what any of them reads from outside and before wha
 from __future__ import annotations
 
 import heapq
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
 from typing import Generic, TypeVar
@@ -35,12 +35,22 @@ class Dag(Generic[Name]):
         # by numbers: pipelines are read at every look around, and hashing a name takes longer than adding one
         self._arrange(names, [sorted(map(number.__getitem__, read.get(name, ()))) for name in names])
 
-    def among(self, names: Collection[Name]) -> Dag[Name]:
-        """Return the graph of some of its names, and of what leads from one of them to another."""
-        inside = [name for name in self._producers if name in names]
-        number = {name: i for i, name in enumerate(inside)}
+    def contracted(self, unit_of: Mapping[Name, Name]) -> Dag[Name]:
+        """Return the graph of units: one reads another where a member of it does.
+
+        Args:
+            unit_of: By name, its unit, which is called after one of its members; names without one are left out.
+        """
+        own = list(map(unit_of.get, self._producers))
+        units = [name for name, unit in zip(self._producers, own, strict=True) if name is unit or name == unit]
+        number: dict[Name | None, int] = {None: -1, **{name: i for i, name in enumerate(units)}}
+        places = list(map(number.__getitem__, own))
+        reads: list[set[int]] = [{-1, i} for i in range(len(units))]
+        for place, above in zip(places, self._above, strict=True):
+            if place >= 0:
+                reads[place].update(map(places.__getitem__, above))
         found = Dag.__new__(Dag)
-        found._arrange(inside, [[number[p] for p in self._producers[name] if p in number] for name in inside])
+        found._arrange(units, [sorted(others - {-1, i}) for i, others in enumerate(reads)])
         return found
 
     def _arrange(self, names: Sequence[Name], above: Sequence[Sequence[int]]) -> None:
@@ -54,6 +64,7 @@ class Dag(Generic[Name]):
         for consumer, numbers in enumerate(above):
             for producer in numbers:
                 below[producer].append(consumer)
+        self._above = above
         self._producers = {name: tuple(map(names.__getitem__, above[i])) for i, name in enumerate(names)}
         self._consumers = {name: tuple(map(names.__getitem__, below[i])) for i, name in enumerate(names)}
         self._component: dict[Name, tuple[Name, ...]] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic
 
@@ -50,18 +50,19 @@ def units(dag: Dag[Name], names: Iterable[Name], groups: Iterable[Iterable[Name]
         groups: Names that belong together; sources among them are left out.
     """
     wanted = set(names)
+    inside = [name for name in dag.order() if name in wanted]
     together = merged([name for name in group if name in wanted] for group in groups)
-    unit_of = _called(dag, wanted, together)
-    whole = Dag(_contracted(dag, unit_of)) if together else dag.among(wanted)
+    unit_of = _called(inside, together)
+    whole = dag.contracted(unit_of)
     if whole.cycle():
         circles: dict[Name, set[Name]] = {}
         for name, unit in unit_of.items():
             if circle := whole.component(unit):
                 circles.setdefault(circle[0], set()).add(name)
-        unit_of = _called(dag, wanted, merged([*together, *circles.values()]))
-        whole = Dag(_contracted(dag, unit_of))
+        unit_of = _called(inside, merged([*together, *circles.values()]))
+        whole = dag.contracted(unit_of)
     members: dict[Name, list[Name]] = {}
-    for name in dag.order(wanted):
+    for name in inside:
         members.setdefault(unit_of[name], []).append(name)
     return Units({unit: tuple(inside) for unit, inside in members.items()}, unit_of, whole)
 
@@ -96,15 +97,8 @@ def units_read(dag: Dag[Name], unit_of: Mapping[Name, Name], names: Iterable[Nam
     return frozenset(unit_of[p] for name in wanted for p in dag.producers(name) if p in unit_of) - own
 
 
-def _called(dag: Dag[Name], wanted: set[Name], together: Iterable[set[Name]]) -> dict[Name, Name]:
+def _called(inside: Sequence[Name], together: Iterable[set[Name]]) -> dict[Name, Name]:
     """Return by name its unit, which is called after its last member."""
     number = {name: i for i, group in enumerate(together) for name in group}
-    last = {number[name]: name for name in dag.order() if name in number}
-    return {name: last[number[name]] if name in number else name for name in wanted}
-
-
-def _contracted(dag: Dag[Name], unit_of: Mapping[Name, Name]) -> dict[Name, set[Name]]:
-    reads: dict[Name, set[Name | None]] = {unit: set() for unit in unit_of.values()}
-    for name, unit in unit_of.items():
-        reads[unit].update(map(unit_of.get, dag.producers(name)))
-    return {unit: {other for other in read if other is not None} - {unit} for unit, read in reads.items()}
+    last = {number[name]: name for name in inside if name in number}
+    return {name: last[number[name]] if name in number else name for name in inside}

@@ -133,11 +133,18 @@ def test_components_are_what_reaches_itself(edges: dict[int, list[int]]) -> None
 
 
 @settings(deadline=None)
-@given(st.dictionaries(st.integers(0, 8), st.lists(st.integers(0, 8), max_size=3)), st.sets(st.integers(0, 8)))
-def test_a_part_is_the_graph_of_what_is_in_it(edges: dict[int, list[int]], inside: set[int]) -> None:
+@given(
+    st.dictionaries(st.integers(0, 8), st.lists(st.integers(0, 8), max_size=3)),
+    st.dictionaries(st.integers(0, 8), st.integers(0, 4)),
+)
+def test_a_unit_reads_what_its_members_read(edges: dict[int, list[int]], numbered: dict[int, int]) -> None:
     whole = Dag(edges)
-    part = whole.among(inside)
-    alone = Dag({n: [p for p in whole.producers(n) if p in inside] for n in whole.names if n in inside})
-    assert (part.names, part.parts, part.edges) == (alone.names, alone.parts, alone.edges)
-    assert [part.component(n) for n in part.names] == [alone.component(n) for n in alone.names]
-    assert [part.consumers(n) for n in part.names] == [alone.consumers(n) for n in alone.names]
+    last = {numbered[n]: n for n in sorted(numbered) if n in whole}
+    unit_of = {n: last[number] for n, number in numbered.items() if n in whole}
+    reads: dict[int, set[int]] = {unit: set() for unit in unit_of.values()}
+    for name, unit in unit_of.items():
+        reads[unit] |= {unit_of[p] for p in whole.producers(name) if p in unit_of} - {unit}
+    units, alone = whole.contracted(unit_of), Dag(reads)
+    assert (units.names, units.parts, units.edges) == (alone.names, alone.parts, alone.edges)
+    assert [units.component(n) for n in units.names] == [alone.component(n) for n in alone.names]
+    assert [units.consumers(n) for n in units.names] == [alone.consumers(n) for n in alone.names]

@@ -37,6 +37,7 @@ REVISIONS = (
     "0018",
     "0019",
     "0020",
+    "0021",
 )
 """Every revision this code knows, oldest first. The last one is what it works with."""
 
@@ -124,9 +125,15 @@ stream_table = sa.Table(
     sa.Column("options_json", JSON),
     sa.Column("companion_behind", sa.Boolean, nullable=False, server_default=sa.false()),
     sa.Column("text_state", sa.String(32), key="state", nullable=False, server_default="", onupdate=new_state),
+    sa.Column("summary_json", JSON),
+    sa.Column("summary_checksum", sa.BigInteger),
     sa.Index("ix_hr_stream_table_state", "relation_id", "state"),
 )
-"""`state` is drawn at random whenever a row is written, or names of what it reads, so that who has read it knows."""
+"""`state` is drawn at random whenever a row is written, or names of what it reads, so that who has read it knows.
+
+`summary_json` is the part of `definition_json` that is asked of every stream table; `summary_checksum` tells the text
+of `definition_json` that it was made from.
+"""
 
 definitions = sa.Table(
     "hr_definitions",

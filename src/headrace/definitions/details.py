@@ -6,20 +6,22 @@ compiled plan: the plan is compiled again from the text.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import wraps
+from typing import Any, TypeVar
 
 from headrace.algebra.schema import Column
+from headrace.catalog.definitions.stored_details import unreadable
 from headrace.compiler.layout import LAYOUT
-from headrace.errors import EnvironmentFault
 from headrace.names import TableName
 from headrace.reasons import FullReason
 from headrace.results.refresh_results import RefusalInfo
 from headrace.schedule.options import Ties
 from headrace.semantics import Semantics
 from headrace.sql.refinements import Refinement, refined
+
+Found = TypeVar("Found")
 
 Keys = tuple[tuple[str, ...], ...]
 """Several keys of one relation, each by its columns."""
@@ -151,30 +153,26 @@ def to_json(details: Details) -> dict[str, Any]:
     }
 
 
+def _of_stored(read: Callable[[Mapping[str, Any]], Found]) -> Callable[[Mapping[str, Any]], Found]:
+    """Wrap a function of a stored definition: what `to_json` never wrote is a damaged catalog."""
+
+    @wraps(read)
+    def of(data: Mapping[str, Any]) -> Found:
+        try:
+            return read(data)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise unreadable(error) from error
+
+    return of
+
+
+@_of_stored
 def from_json(data: Mapping[str, Any]) -> Details:
     """Return the facts stored as `data` by `to_json`.
 
     Raises:
         EnvironmentFault: `CATALOG_CORRUPT` for what `to_json` never wrote.
     """
-    with _readable():
-        return _details_in(data)
-
-
-@contextmanager
-def _readable() -> Iterator[None]:
-    try:
-        yield
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise EnvironmentFault(
-            "CATALOG_CORRUPT",
-            "The catalog is damaged: it has a definition of a stream table that cannot be read.",
-            detail=f"{type(error).__name__}: {error}",
-            hint="Put back a backup of the catalog.",
-        ) from error
-
-
-def _details_in(data: Mapping[str, Any]) -> Details:
     return Details(
         query=data["query"],
         namespace=tuple(data["namespace"]),
@@ -199,22 +197,22 @@ def _details_in(data: Mapping[str, Any]) -> Details:
     )
 
 
+@_of_stored
 def deployment_of(data: Mapping[str, Any]) -> str:
     """Return the deployment of a stored definition, "" for a public one.
 
     The rest of it is not looked at.
     """
-    with _readable():
-        return str(data.get("deployment", ""))
+    return str(data.get("deployment", ""))
 
 
+@_of_stored
 def refusals_of(data: Mapping[str, Any]) -> tuple[RefusalInfo, ...]:
     """Return why a stored definition cannot be refreshed DIFFERENTIAL, nothing where it can.
 
     The rest of it is not looked at.
     """
-    with _readable():
-        return _refusals_in(data)
+    return _refusals_in(data)
 
 
 def _refusals_in(data: Mapping[str, Any]) -> tuple[RefusalInfo, ...]:
@@ -252,7 +250,7 @@ def columns_read(data: Mapping[str, Any], source: TableName) -> tuple[str, ...] 
 
     None if it cannot be refreshed DIFFERENTIAL.
 
-    Asked of every reader of a source for every refresh of one of them: the rest of the definition is not looked at.
+    Asked of every reader of a source for every refresh of one of them, so that no `Details` are made.
     """
     if data["refusals"]:
         return None
@@ -260,16 +258,16 @@ def columns_read(data: Mapping[str, Any], source: TableName) -> tuple[str, ...] 
     return tuple(name for use in data["sources"] if use["name"] == of for name, _, _ in use["columns"])
 
 
+@_of_stored
 def semantics_of(data: Mapping[str, Any]) -> Semantics:
-    """Return the settings of a stored definition, without parsing the rest."""
-    with _readable():
-        return Semantics(**data["semantics"])
+    """Return the settings of a stored definition."""
+    return Semantics(**data["semantics"])
 
 
+@_of_stored
 def namespace_of(data: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the namespace of a stored definition, without parsing the rest."""
-    with _readable():
-        return tuple(data["namespace"])
+    """Return the namespace of a stored definition."""
+    return tuple(data["namespace"])
 
 
 def _generation_out(details: Details) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from sqlalchemy.engine import Connection
 from headrace.catalog import schema as t
 from headrace.catalog.coordination.notify import wake
 from headrace.catalog.definitions import deployments, greens
+from headrace.catalog.definitions.stored_details import stored_values
 from headrace.catalog.definitions.stream_tables import read_streams
 from headrace.catalog.many_rows import insert_rows, update_rows
 from headrace.catalog.publishing import published_pointers as published
@@ -149,7 +150,7 @@ def alter_stream_table(
     if schedule is not None or clear_schedule:
         values["schedule"] = None if clear_schedule else schedule
     if details is not None:
-        values["definition_json"] = dict(details)
+        values |= stored_values(details)
     if options is not None:
         values["options_json"] = dict(options)
     _update(connection, name, now, values)
@@ -227,7 +228,7 @@ def _definition_values(definition: Definition) -> dict[str, Any]:
         "query": definition.query,
         "refresh_mode": definition.refresh_mode.value,
         "schedule": definition.schedule,
-        "definition_json": dict(definition.details),
+        **stored_values(definition.details),
         "companion": None if definition.companion is None else stored_name(definition.companion),
         "log": None if definition.log is None else stored_name(definition.log),
         "companion_behind": False,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
 from headrace.catalog import schema as t
+from headrace.catalog.definitions.stored_details import StoredDetails
 from headrace.catalog.records import RefreshMode, Status, StreamTable
 from headrace.catalog.relations import MANY, optional_name, parse_name, stored_name
 from headrace.names import TableName
@@ -22,7 +22,8 @@ _OWN = t.stream_table.c
 _STATES = sa.select(sa.func.aggregate_strings(sa.cast(_OWN.relation_id, sa.Text) + ":" + _OWN.state, ","))
 _ALL: sa.Select[Any] = sa.select(
     t.relation.c.name,
-    *(column for column in _OWN if column.key != "definition_json"),
+    *(column for column in _OWN if column.key not in ("definition_json", "summary_json")),
+    sa.cast(_OWN.summary_json, sa.Text).label("summary_text"),
     sa.cast(_OWN.definition_json, sa.Text).label("definition_text"),
 ).join(t.relation, t.relation.c.id == _OWN.relation_id)
 _SOURCES = (
@@ -105,8 +106,8 @@ def _by_stream(rows: Iterable[Any]) -> dict[int, tuple[str, ...]]:
 def _stream(row: Sequence[Any], sources: tuple[str, ...]) -> StreamTable:
     """Return a row of `_ALL` as a record."""
     # by places, as to look columns up by their names takes longer than all else
-    name, id_, query, mode, schedule, companion, log, generation, status, *rest, _state, details = row
-    stopped_code, stopped_reason, created_at, updated_at, options, companion_behind = rest
+    name, id_, query, mode, schedule, companion, log, generation, status, *rest, checksum, summary, details = row
+    stopped_code, stopped_reason, created_at, updated_at, options, companion_behind, _state = rest
     return StreamTable(
         id=id_,
         name=parse_name(name),
@@ -114,7 +115,7 @@ def _stream(row: Sequence[Any], sources: tuple[str, ...]) -> StreamTable:
         sources=tuple(map(parse_name, sources)),
         refresh_mode=RefreshMode(mode),
         schedule=schedule,
-        details=json.loads(details),
+        details=StoredDetails(details, summary, checksum),
         companion=optional_name(companion),
         log=optional_name(log),
         generation=generation,

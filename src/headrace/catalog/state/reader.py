@@ -180,7 +180,7 @@ class Reader:
 
     def _frontiers(self, query: sa.Select[Any], given: Mapping[str, object]) -> dict[TableName, Frontier]:
         found: defaultdict[TableName, dict[TableName, int]] = defaultdict(dict)
-        for stream, source, number in self._connection.execute(query, given):
+        for stream, source, number in self._connection.execute(query, given).all():
             found[parse_name(stream)][parse_name(source)] = number
         return {stream: Frontier(moves) for stream, moves in found.items()}
 

@@ -287,6 +287,8 @@ def patience(state: SchedulerState) -> dict[TableName, int]:
 
 def _strictest(state: SchedulerState, kinds: Collection[Kind]) -> dict[TableName, int]:
     found: dict[TableName, int] = {}
+    if not any(table.schedule.kind in kinds for table in state.tables.values()):
+        return found
     graph, options = state.grouping.graph, state.grouping.options
     for part in reversed(graph.parts):
         names = [name for name in part if name in state.tables and options[name].factor is not None]

@@ -45,7 +45,7 @@ class Dag(Generic[Name]):
         units = [name for name, unit in zip(self._producers, own, strict=True) if name is unit or name == unit]
         number: dict[Name | None, int] = {None: -1, **{name: i for i, name in enumerate(units)}}
         places = list(map(number.__getitem__, own))
-        reads: list[set[int]] = [{-1, i} for i in range(len(units))]
+        reads: list[set[int]] = [set() for _ in units]
         for place, above in zip(places, self._above, strict=True):
             if place >= 0:
                 reads[place].update(map(places.__getitem__, above))

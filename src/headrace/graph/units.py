@@ -64,7 +64,7 @@ def units(dag: Dag[Name], names: Iterable[Name], groups: Iterable[Iterable[Name]
     members: dict[Name, list[Name]] = {}
     for name in inside:
         members.setdefault(unit_of[name], []).append(name)
-    return Units({unit: tuple(inside) for unit, inside in members.items()}, unit_of, whole)
+    return Units({unit: tuple(own) for unit, own in members.items()}, unit_of, whole)
 
 
 def tasks(dag: Dag[Name], names: Iterable[Name]) -> Dag[Name]:

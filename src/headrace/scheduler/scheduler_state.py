@@ -132,14 +132,16 @@ def scheduler_state(
     layouts = waiting_for_layout(reader, tables, cut)
     found: dict[TableName, Table] = {}
     for name in cut.graph.order(tables):
-        pulled = [s for s in tables[name].sources if s in found and schedules[s].kind is Kind.DOWNSTREAM]
-        done = last[name] if name in last and last[name].outcome is Outcome.OK else None
+        above = [found[s] for s in tables[name].sources if s in found]
+        ended = last.get(name)
+        done = ended if ended is not None and ended.outcome is Outcome.OK else None
         seconds = done.seconds if done is not None else UNKNOWN_SECONDS
+        pulled = [t.standing for t in above if t.schedule.kind is Kind.DOWNSTREAM]
         standing = Standing(
             loaded=name in lags.frontiers,
-            behind_since=lags.since(name, [found[s].standing for s in tables[name].sources if s in found]),
+            behind_since=lags.since(name, [t.standing for t in above]),
             refreshed=done.started_at if done is not None else None,
-            expected=seconds + sum(found[s].standing.expected for s in pulled if found[s].standing.behind_since),
+            expected=seconds + sum(read.expected for read in pulled if read.behind_since),
         )
         scheduling = states.get(name, SchedulingState())
         waits = apart[name].name if name in apart else None

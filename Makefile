@@ -1,6 +1,6 @@
 # One command each; every target sets up what it needs first, and a second run finds that done.
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo demo-postgres demo-deploy test fresh-durations check test-fast test-histories test-spark test-crash test-long test-postgres test-citus test-queries test-browser test-terminal test-dbt test-rest test-cluster test-cluster-core test-connect docs bench lock clean
+.PHONY: help setup java demo demo-postgres demo-deploy test fresh-durations check test-fast test-slow test-spark test-crash test-long test-postgres test-citus test-queries test-browser test-terminal test-dbt test-rest test-cluster test-cluster-core test-connect docs bench lock clean
 SHELL := /bin/sh
 
 BIN := .venv/bin
@@ -16,9 +16,14 @@ WORKERS ?= 4
 JVMS ?= 2
 # How long each test took, for the table at the end of `make test`.
 DURATIONS = .cache/test-durations.tsv
-# What plays whole histories takes as long as all other tests without a JVM together, and has a target of its own.
+# What plays whole histories takes longer than all other tests without a JVM together.
 HISTORIES = $(addprefix tests/fast/,differential sources/postgres sinks/test_histories.py scheduler/test_aligned.py \
 	refresh/test_cycle_fixpoint.py catalog/test_properties.py)
+# What waits for processes, servers and clocks, and runs beside histories, which compute.
+PROCESSES = $(addprefix tests/fast/,test_package.py test_bench.py catalog/test_clocks_apart.py cli/test_processes.py \
+	cli/test_running.py cli/test_without_spark.py cli/test_demo_postgres.py cli/test_tpch.py deploy/test_refused.py \
+	observability/test_exporting.py scheduler/test_loop.py scheduler/test_waking.py scheduler/test_decisions.py \
+	serve/test_metrics.py web/test_page.py web/test_around.py)
 # Tests of the code's own order and of its papers, which `make check` runs: they read all of it, once in one process.
 ORDER = $(addprefix tests/fast/,test_layers.py test_rooms.py test_papers.py test_prose.py test_docs.py)
 # A process each: a JVM holds one Spark session, and every tier configures its own.
@@ -61,7 +66,7 @@ demo-deploy: setup ## A query of a running pipeline is changed in ./demo-deploy,
 test: export HEADRACE_TEST_DURATIONS = $(abspath $(DURATIONS))
 test: setup fresh-durations ## Everything CI runs
 	@$(MAKE) --no-print-directory -j 2 --output-sync=target check test-fast # one process checks types
-	@$(MAKE) --no-print-directory docs test-histories test-spark test-cluster-core test-crash
+	@$(MAKE) --no-print-directory docs test-slow test-spark test-cluster-core test-crash
 	@$(BIN)/python scripts/slowest-tests $(DURATIONS)
 
 fresh-durations:
@@ -73,11 +78,11 @@ check: .venv/.stamp-setup ## Lint, format, types, layering
 	$(BIN)/mypy
 	$(PYTEST) $(ORDER)
 
-test-fast: .venv/.stamp-setup ## Tests without a JVM, and without whole histories
-	$(PYTEST) tests/fast $(HISTORIES:%=--ignore=%) $(ORDER:%=--ignore=%) -n $(WORKERS)
+test-fast: .venv/.stamp-setup ## Tests without a JVM, but for those of `test-slow`
+	$(PYTEST) tests/fast $(foreach path,$(HISTORIES) $(PROCESSES) $(ORDER),--ignore=$(path)) -n $(WORKERS)
 
-test-histories: .venv/.stamp-setup ## Histories of changes on DuckDB and on real PostgreSQL servers, without a JVM
-	$(PYTEST) $(HISTORIES) -n $(WORKERS)
+test-slow: .venv/.stamp-setup ## Without a JVM, too: histories of changes on DuckDB and PostgreSQL, whole processes, servers, clocks
+	$(PYTEST) $(HISTORIES) $(PROCESSES) -n $(WORKERS)
 
 test-spark: setup ## Tests with a real Spark
 	@for tier in $(SPARK_TIERS); do echo "pytest $$tier"; $(WITH_JAVA) $(PYTEST) $$tier -n $(JVMS) || exit 1; done

@@ -191,7 +191,6 @@ class _Lags:
         self.frontiers = reader.frontiers()
         newest = {n: v.version for n, v in reader.newest_versions().items() if n in tables}
         self._heads = {**newest, **moved}
-        self._times: dict[TableName, dict[int, dt.datetime]] = {}
         wanted = [name for name, table in tables.items() if wants_alignment(table, defaults)]
         found = {name: alignment(reader, name, tables, self.frontiers, self._heads) for name in wanted}
         self.aligned = {name: agreed for name, agreed in found.items() if agreed.tops}
@@ -231,19 +230,12 @@ class _Lags:
                 yield source, seen
 
     @cached_property
-    def _oldest(self) -> dict[TableName, int]:
-        """Return the oldest version of each source that some stream table still reflects."""
-        found: dict[TableName, int] = {}
-        for frontier in self.frontiers.values():
-            for source, version in frontier.versions.items():
-                if version < found.get(source, version + 1):
-                    found[source] = version
-        return found
+    def _times(self) -> Mapping[TableName, Mapping[int, dt.datetime]]:
+        """Return when what some table does not reflect was committed, by source and version."""
+        behind = {source for name in self.frontiers for source, _ in self._behind(name)}
+        return self._reader.unreflected_versions(behind)
 
     def _committed(self, source: TableName, version: int) -> dt.datetime:
-        if source not in self._times:
-            after = self._oldest[source]
-            self._times[source] = {v.version: v.committed_at for v in self._reader.versions(source, after=after)}
         times = self._times[source]
         return times.get(version) or min(at for number, at in times.items() if number > version)
 

@@ -1,23 +1,27 @@
-"""What a look over new tables costs, counted in calls of Python functions: it grows as their number does."""
+"""What a look over many tables costs, counted in calls of Python functions and in statements."""
 
 from __future__ import annotations
 
+import datetime as dt
 import random
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import sqlalchemy as sa
 from catalog_kit.ready import ready_catalog
 from kit.pipelines import Lake, PublishingWorker, define, rules
 
 from headrace.catalog import Catalog
+from headrace.catalog.state.reader import Reader
 from headrace.clock import SystemClock
+from headrace.names import TableName
 from headrace.refresh.groups import grouping
 from headrace.scheduler.policy.dispatch import Dispatch
 from headrace.scheduler.policy.plan_cycle import plan_cycle
 from headrace.scheduler.policy.unit_tasks import unit_tasks
 from headrace.scheduler.policy.urgency import task_urgency
-from headrace.scheduler.scheduler_state import read_scheduler_state
+from headrace.scheduler.scheduler_state import SchedulerState, read_scheduler_state
 
 FEW, TIMES = 100, 4
 SLACK = 1.2
@@ -72,3 +76,46 @@ def test_a_look_over_new_tables_is_linear(tmp_path: Path) -> None:
     few, many = look(tmp_path / "few", FEW), look(tmp_path / "many", FEW * TIMES)
     assert many[0] < few[0] * TIMES * SLACK
     assert many[1] < few[1] * 2
+
+
+def statements_of_a_look(folder: Path, sources: int) -> int:
+    """Statements of a look that finds every table behind a source of its own, by two versions or three."""
+    folder.mkdir()
+    lake = Lake(ready_catalog(folder / "headrace.db"), folder)
+    names = [f"s.a{number}" for number in range(sources)]
+    with Catalog.open(lake.url) as catalog:
+        lake.base(*names)
+        define(catalog, "; ".join(f"t{number}: a{number}" for number in range(sources)), {"*": "ON CHANGE"})
+        worker, own = PublishingWorker(lake, catalog), rules(slots=1)
+
+        def state() -> SchedulerState:
+            return read_scheduler_state(catalog, worker.heads(), own.defaults, own.default_schedule)
+
+        for name in list(state().tables):
+            worker.refresh((name,), worker.heads())
+        for changed in (names[:1], names, names):
+            lake.base(*changed)
+            state()  # what is observed first is written
+        count = 0
+
+        def counted(*_: object) -> None:
+            nonlocal count
+            count += 1
+
+        sa.event.listen(catalog._database.engine, "before_cursor_execute", counted)
+        found = state()
+        sa.event.remove(catalog._database.engine, "before_cursor_execute", counted)
+        with catalog.reading() as reader:
+            first = {name: first_missing(reader, name) for name in found.tables}
+        assert {name: table.standing.behind_since for name, table in found.tables.items()} == first
+        return count
+
+
+def first_missing(reader: Reader, name: TableName) -> dt.datetime:
+    """When the first version was committed that a table with one source does not reflect."""
+    ((source, seen),) = reader.frontier(name).versions.items()
+    return reader.versions(source, after=seen)[0].committed_at
+
+
+def test_a_look_where_many_sources_moved_asks_as_many_statements_as_where_few_did(tmp_path: Path) -> None:
+    assert statements_of_a_look(tmp_path / "few", 2) == statements_of_a_look(tmp_path / "many", 9)

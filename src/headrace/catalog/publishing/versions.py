@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -67,6 +68,36 @@ def later_than(connection: Connection, name: TableName, after: int) -> tuple[Ver
     """Return all versions of a relation later than `after`, oldest first."""
     query = _ALL.where(t.relation.c.name == stored_name(name), t.version.c.version > after)
     return tuple(_fetch_all(connection, query.order_by(t.version.c.version)))
+
+
+def unreflected(connection: Connection, names: Collection[TableName]) -> dict[TableName, dict[int, dt.datetime]]:
+    """Return when versions of relations were committed that some stream table does not reflect.
+
+    Args:
+        connection: A connection.
+        names: The relations; more may be returned when there are many.
+
+    Returns:
+        By relation the times of its versions, the oldest first.
+    """
+    of = t.frontier.c
+    oldest = (
+        sa.select(of.source_id, sa.func.min(of.version).label("version"))
+        .join(t.relation, t.relation.c.id == of.source_id)
+        .where(name_condition(names))
+        .group_by(of.source_id)
+        .subquery()
+    )
+    query = (
+        sa.select(t.relation.c.name, t.version.c.version, t.version.c.committed_at)
+        .join(oldest, sa.and_(oldest.c.source_id == t.version.c.relation_id, t.version.c.version > oldest.c.version))
+        .join(t.relation, t.relation.c.id == t.version.c.relation_id)
+        .order_by(t.version.c.relation_id, t.version.c.version)
+    )
+    found: defaultdict[TableName, dict[int, dt.datetime]] = defaultdict(dict)
+    for text, version, at in connection.execute(query).all() if names else ():
+        found[parse_name(text)][version] = at
+    return dict(found)
 
 
 def first_shown(connection: Connection, name: TableName, snapshots: Collection[int]) -> dict[int, dt.datetime]:

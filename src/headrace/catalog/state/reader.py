@@ -217,6 +217,17 @@ class Reader:
         """Return all versions of a relation later than `after`, oldest first."""
         return versions.later_than(self._connection, name, after)
 
+    def unreflected_versions(self, names: Collection[TableName]) -> dict[TableName, dict[int, dt.datetime]]:
+        """Return when versions were committed that some stream table does not reflect.
+
+        Args:
+            names: Of these relations, and maybe of others.
+
+        Returns:
+            By relation the times of its versions, the oldest first.
+        """
+        return versions.unreflected(self._connection, names)
+
     def first_shown(self, name: TableName, snapshots: Collection[int]) -> dict[int, dt.datetime]:
         """Return when snapshots of a relation were first published; others are left out."""
         return versions.first_shown(self._connection, name, snapshots)

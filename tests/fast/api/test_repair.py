@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import sqlalchemy as sa
+from catalog_kit.statements import statements
 from kit.stored_project import StoredProject
 
 from headrace.errors import EnvironmentFault, UserError
@@ -202,15 +202,7 @@ def test_looking_at_many_tables_costs_the_same_statements_and_reads_no_stored_me
 
 
 def _statements(project: StoredProject) -> int:
-    count = 0
-
-    def counted(*_: object) -> None:
-        nonlocal count
-        count += 1
-
     project.hr.status()  # what is observed first is written
-    engine = project.hr._catalog._database.engine
-    sa.event.listen(engine, "before_cursor_execute", counted)
-    project.hr.status()
-    sa.event.remove(engine, "before_cursor_execute", counted)
-    return count
+    with statements(project.hr._catalog) as sent:
+        project.hr.status()
+    return len(sent)

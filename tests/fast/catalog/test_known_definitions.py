@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from threading import Barrier
 
 import pytest
@@ -12,26 +11,12 @@ import sqlalchemy as sa
 from catalog_kit.clock import ManualClock
 from catalog_kit.iceberg import Iceberg
 from catalog_kit.samples import ITEMS, ORDERS, REVENUE, TOP, attempt, create, define, entry, refresh, see
+from catalog_kit.statements import statements
 
 from headrace.catalog import Catalog, Publication, RefreshMode, StreamTable
 from headrace.catalog.definitions.known_definitions import KnownDefinitions
 from headrace.errors import HeadraceError
 from headrace.names import TableName
-
-
-@contextmanager
-def statements(catalog: Catalog) -> Iterator[list[str]]:
-    """The statements that a catalog sends meanwhile."""
-    sent: list[str] = []
-
-    def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
-        sent.append(statement)
-
-    sa.event.listen(catalog._database.engine, "before_cursor_execute", note)
-    try:
-        yield sent
-    finally:
-        sa.event.remove(catalog._database.engine, "before_cursor_execute", note)
 
 
 def detailed(sent: list[str]) -> int:

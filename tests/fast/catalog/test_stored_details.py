@@ -23,7 +23,8 @@ def summaries(url: str) -> list[tuple[dict[str, object], bool]]:
     """The summaries that are stored, and whether each would be taken for that of its details."""
     with sql(url) as connection:
         query = (
-            "SELECT CAST(definition_json AS TEXT), CAST(summary_json AS TEXT), summary_checksum FROM hr_stream_table"
+            "SELECT CAST(definition_json AS TEXT), CAST(summary_json AS TEXT), summary_checksum"
+            " FROM hr_stream_table ORDER BY relation_id"
         )
         rows = connection.execute(sa.text(query)).all()
     return [(json.loads(summary), StoredDetails(text, summary, of)._summary is not None) for text, summary, of in rows]

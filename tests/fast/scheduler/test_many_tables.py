@@ -8,8 +8,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import sqlalchemy as sa
 from catalog_kit.ready import ready_catalog
+from catalog_kit.statements import statements
 from kit.pipelines import Lake, PublishingWorker, define, rules
 
 from headrace.catalog import Catalog
@@ -96,19 +96,12 @@ def statements_of_a_look(folder: Path, sources: int) -> int:
         for changed in (names[:1], names, names):
             lake.base(*changed)
             state()  # what is observed first is written
-        count = 0
-
-        def counted(*_: object) -> None:
-            nonlocal count
-            count += 1
-
-        sa.event.listen(catalog._database.engine, "before_cursor_execute", counted)
-        found = state()
-        sa.event.remove(catalog._database.engine, "before_cursor_execute", counted)
+        with statements(catalog) as sent:
+            found = state()
         with catalog.reading() as reader:
             first = {name: first_missing(reader, name) for name in found.tables}
         assert {name: table.standing.behind_since for name, table in found.tables.items()} == first
-        return count
+        return len(sent)
 
 
 def first_missing(reader: Reader, name: TableName) -> dt.datetime:

@@ -8,7 +8,6 @@ import time
 import uuid
 from collections import deque
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, cast
@@ -86,6 +85,7 @@ class RunningCommand:
         self._notify: Callable[[], None] = lambda: None
         self._handed: bytes | None = None
         self._thread: threading.Thread | None = None
+        self._cancelling = threading.Lock()
         self._cancelled = self._ended = self._forgotten = False
 
     @property
@@ -166,8 +166,9 @@ class RunningCommand:
         return self._ended
 
     def _cancel_jobs(self) -> None:
-        if self._project is not None:
-            self._project.cancel_jobs()
+        with self._cancelling:
+            if self._project is not None and not self._ended:  # else they are those of another command
+                self._project.cancel_jobs()
 
     def _run(self, execute: Execute) -> None:
         status, local = 1, False
@@ -179,8 +180,12 @@ class RunningCommand:
             status = 130
         finally:
             self._ended = True
-            with suppress(KeyboardInterrupt):
-                time.sleep(0)  # one that is on its way must not hit what follows
+            try:  # noqa: SIM105 - an interrupt on its way hits the first call, which must be in the block
+                time.sleep(0)
+            except KeyboardInterrupt:
+                pass
+            with self._cancelling:
+                pass  # who cancels has noticed
             self._untell()
             self._give_back()
             self._say("local", {}) if local else self._say("exit", {"status": status})

@@ -59,16 +59,25 @@ def interrupt_session(session: SparkSession) -> None:
 def interrupt_thread(thread: int, cancel: Callable[[], object], *, gone: Callable[[], bool]) -> None:
     """Cancel a thread's jobs and raise `KeyboardInterrupt` in it.
 
+    Python raises it at the thread's next instruction. A thread that asked the JVM something just then gets there when
+    the JVM answers, so what it runs is cancelled until it is gone.
+
     Args:
         thread: The thread's identity.
         cancel: Cancels its jobs.
         gone: Whether it has ended, or must not be interrupted any more.
     """
+
+    def inside() -> bool:
+        return is_inside(sys._current_frames().get(thread))
+
     _PENDING.add(thread)
-    _cancel_until(lambda: gone() or not is_inside(sys._current_frames().get(thread)), cancel)
+    _cancel_until(lambda: gone() or not inside(), cancel)
     _PENDING.discard(thread)
-    if not gone():
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(KeyboardInterrupt))
+    if gone():
+        return
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(KeyboardInterrupt))
+    _cancel_until(gone, lambda: cancel() if inside() else None)
 
 
 def settle_sigint(former: object, cancel: Callable[[], object]) -> None:

@@ -91,6 +91,7 @@ test-crash: setup ## Processes killed at every stage
 	$(WITH_JAVA) $(PYTEST) tests/crash -n $(JVMS)
 
 test-long: export HEADRACE_TEST_LONG = 1
+test-long: export PYTEST_TIMEOUT = 7200
 test-long: setup ## The random histories again, many more of them; large transactions; soaks; PostgreSQL 15
 	$(PYTEST) tests/fast -n $(WORKERS)
 	@for tier in $(SPARK_TIERS) tests/crash; do echo "pytest $$tier"; $(WITH_JAVA) $(PYTEST) $$tier || exit 1; done

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from kit.child_process import killed_at_end
 from kit.sigint import take_sigint
 from kit.sparks import SHORT_LIVED
 
@@ -84,9 +85,8 @@ def not_loaded(root: Path) -> bool:
 def test_by_hand(root: Path) -> None:
     pipe, running = subprocess.PIPE, set[str]()
     words = python(BY_HAND, root)
-    with subprocess.Popen(
-        words, stdout=pipe, stderr=pipe, text=True, env=environment(), preexec_fn=take_sigint
-    ) as child:
+    child = subprocess.Popen(words, stdout=pipe, stderr=pipe, text=True, env=environment(), preexec_fn=take_sigint)
+    with killed_at_end(child):
         assert child.stdout is not None
         for line in child.stdout:
             if line.startswith("StageStarted"):

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 from cli.conftest import CommandsHere
+from kit.child_process import killed_at_end
 from kit.pages import opened, page_server
 from kit.sigint import take_sigint
 from kit.sparks import SHORT_LIVED
@@ -175,11 +176,8 @@ def started(root: Path, *args: str) -> Iterator[subprocess.Popen[str]]:
         env=environment(),
         preexec_fn=take_sigint,
     )
-    with child:
-        try:
-            yield child
-        finally:
-            child.kill()
+    with killed_at_end(child):
+        yield child
 
 
 def wait_for(root: Path, count: int) -> None:

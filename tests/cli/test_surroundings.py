@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from fast.cli.conftest import command, environment
+from kit.child_process import killed_at_end
 from kit.sparks import SHORT_LIVED_OPTIONS, as_text
 from kit.waiting import until
 
@@ -105,7 +106,7 @@ def test_an_interrupted_query(own_project: Path) -> None:
         env=short_lived(),
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
-    with child:
+    with killed_at_end(child):
         children = Path(f"/proc/{child.pid}/task/{child.pid}/children")
         until(children.read_text)  # Spark starts, or runs the query
         child.send_signal(signal.SIGINT)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from fast.cli.conftest import Process, command, environment
+from kit.child_process import killed_at_end
 from kit.sigint import take_sigint
 
 HEAVY = ("pyspark", "sqlglot", "alembic", "prompt_toolkit", "pyiceberg", "pyarrow", "pydantic", "psycopg")
@@ -97,7 +98,7 @@ def test_an_interrupt_says_that_nothing_was_published(project: Path) -> None:
         env=environment(),
         preexec_fn=take_sigint,
     )
-    with child:
+    with killed_at_end(child):
         _wait_until_it_reads_stdin(child.pid)
         child.send_signal(signal.SIGINT)
         stdout, stderr = child.communicate(timeout=60)

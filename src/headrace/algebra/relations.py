@@ -29,7 +29,7 @@ class Moment(StrEnum):
 class Relation:
     """A bag of rows with named columns."""
 
-    __slots__ = ("_columns", "_hash", "_size", "_sources")
+    __slots__ = ("_columns", "_hash", "_size", "_sources", "_whole_sources")
 
     @property
     def columns(self) -> tuple[str, ...]:

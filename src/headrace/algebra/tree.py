@@ -100,6 +100,20 @@ def sources(relation: Relation) -> tuple[TableName, ...]:
     return _kept_sources(relation)
 
 
+def _whole_sources(node: Relation) -> tuple[TableName, ...]:
+    if isinstance(node, Scan):
+        return () if node.moment is Moment.CHANGE else (node.source,)
+    return tuple(dict.fromkeys(name for each in node.inputs for name in _kept_whole_sources(each)))
+
+
+_kept_whole_sources = kept("_whole_sources", _whole_sources)
+
+
+def whole_sources(relation: Relation) -> tuple[TableName, ...]:
+    """Return the tables whose contents a tree reads, and not only their changes, each once."""
+    return _kept_whole_sources(relation)
+
+
 def _size(node: Relation) -> int:
     return 1 + sum(map(_kept_size, node.inputs))
 

@@ -16,10 +16,9 @@ from headrace.algebra.scalar import as_column, column
 from headrace.ivm.program import DeltaProgram, Key, Need, Step, free_name
 from headrace.names import TableName
 from headrace.optimizer.common_subexpressions.read_once import (
-    MOST_ROWS,
     SEMIJOIN,
-    WORTH_ROWS,
     is_large,
+    is_worth_a_step,
     looked_into,
     read_from,
 )
@@ -96,7 +95,7 @@ class SharedSemijoins:
             return reading.scan
 
         if not is_large(program):
-            tracing = Tracing(self._domains(program), use)
+            tracing = Tracing(self._domains(program), use, self._is_worth_a_step)
             for step in program.steps:
                 if looked_into(step):
                     tracing.visit(step.relation)
@@ -122,7 +121,8 @@ class SharedSemijoins:
                     return read_from(steps[key], reading, changed=key[0] in self.changed)
             return reading.scan
 
-        tracing = Tracing(self._domains(program), use)
+        sources = {source for source, _ in wanted}
+        tracing = Tracing(self._domains(program), use, sources.__contains__)
         read = tuple(
             replace(step, relation=tracing.visit(step.relation)) if looked_into(step) else step
             for step in program.steps
@@ -133,10 +133,11 @@ class SharedSemijoins:
         """Steps are looked into, until only changes are left: no other program has these steps."""
         return Domains({step.name: step.relation for step in program.steps}, frozenset(), self.types)
 
+    def _is_worth_a_step(self, source: TableName) -> bool:
+        return is_worth_a_step(source, self.sizes)
+
     def _of(self, reading: Reading) -> list[tuple[Key, Need]]:
         source = reading.scan.source
-        if not WORTH_ROWS <= self.sizes.get(source, WORTH_ROWS) <= MOST_ROWS:
-            return []
         fields = {name: self.types.get(out, "") for out, name in reading.scan.fields}
         if source in self.changed and not all(type_ and equal_means_same(type_) for type_ in fields.values()):
             return []  # rows as they were could not be told from rows as they are

@@ -8,7 +8,7 @@ as they were follow from the change. So N is read once and becomes a step (`semi
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Set
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -67,10 +67,9 @@ def _read_one_once(found: _Program, sizes: Mapping[TableName, int], tried: set[K
         tried: What is not to be read so; what is tried is added.
     """
     places: defaultdict[Key, list[int]] = defaultdict(list)
-    for place, reading in found.readings():
+    for place, reading in found.readings(lambda source: is_worth_a_step(source, sizes)):
         for key in {(reading.scan.source, demand.columns) for demand in reading.demands}:
-            if WORTH_ROWS <= sizes.get(key[0], WORTH_ROWS) <= MOST_ROWS:
-                places[key].append(place)
+            places[key].append(place)
     while True:
         left = [key for key, own in places.items() if key not in tried and len(own) > 1]
         most = max(left, key=lambda key: (len(places[key]), len(key[1])), default=None)
@@ -79,6 +78,16 @@ def _read_one_once(found: _Program, sizes: Mapping[TableName, int], tried: set[K
         tried.add(most)
         if (again := found.read_once(most, places[most][0])) is not None:
             return again
+
+
+def is_worth_a_step(source: TableName, sizes: Mapping[TableName, int]) -> bool:
+    """Return whether a source is large enough for a step, and not too large to be kept.
+
+    Args:
+        source: The source.
+        sizes: Rows in each source, as far as known.
+    """
+    return WORTH_ROWS <= sizes.get(source, WORTH_ROWS) <= MOST_ROWS
 
 
 def is_large(program: DeltaProgram) -> bool:
@@ -101,10 +110,11 @@ class _Program:
     changed: Set[TableName]
     types: Mapping[str, str]
 
-    def readings(self, shared: Domains | None = None) -> list[tuple[int, Reading]]:
-        """Yield unconditional scans with their steps' numbers and demands.
+    def readings(self, asked: Callable[[TableName], bool], shared: Domains | None = None) -> list[tuple[int, Reading]]:
+        """Return unconditional scans with their steps' numbers and demands.
 
         Args:
+            asked: Tells of which sources.
             shared: Tells where the values that matter come from; None: changes and all steps before do.
         """
         found: list[tuple[int, Reading]] = []
@@ -115,7 +125,7 @@ class _Program:
                 return reading.scan
 
             if looked_into(step):
-                Tracing(shared or self._domains(place), use).visit(step.relation)
+                Tracing(shared or self._domains(place), use, asked).visit(step.relation)
         return found
 
     def _domains(self, until: int) -> Domains:
@@ -134,7 +144,10 @@ class _Program:
             first: The first step that reads it so.
         """
         domains = self._domains(first)
-        wanted = [(r, d) for _, r in self.readings(domains) for d in r.demands if (r.scan.source, d.columns) == key]
+        readings = self.readings(key[0].__eq__, domains)
+        wanted = [
+            (reading, demand) for _, reading in readings for demand in reading.demands if demand.columns == key[1]
+        ]
         if len(wanted) < 2 or not self._exact(key[0], wanted):
             return None
         semijoin = self._step(key, wanted)
@@ -164,11 +177,11 @@ class _Program:
             return step
 
         def use(reading: Reading) -> Relation:
-            if not any((reading.scan.source, demand.columns) == key for demand in reading.demands):
+            if not any(demand.columns == key[1] for demand in reading.demands):
                 return reading.scan
             return read_from(semijoin, reading, changed=key[0] in self.changed)
 
-        return replace(step, relation=Tracing(domains, use).visit(step.relation))
+        return replace(step, relation=Tracing(domains, use, key[0].__eq__).visit(step.relation))
 
 
 def read_from(semijoin: Step, reading: Reading, *, changed: bool) -> Relation:

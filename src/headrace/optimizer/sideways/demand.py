@@ -27,7 +27,8 @@ from headrace.algebra.relations import (
     Window,
 )
 from headrace.algebra.scalar import Scalar, as_column, column, conjuncts, substitute
-from headrace.algebra.tree import over
+from headrace.algebra.tree import over, whole_sources
+from headrace.names import TableName
 from headrace.optimizer.sideways.value_domains import Domains, Names
 
 
@@ -73,10 +74,12 @@ class Tracing:
     Args:
         domains: Finds where values come from.
         use: Asked of every scan of whole contents of which only a part matters.
+        asked: Tells of which sources scans are asked for; what reads no others is not looked into. None: of all.
     """
 
     domains: Domains
     use: Use
+    asked: Callable[[TableName], bool] | None = None
 
     def visit(self, node: Relation, demands: Demands = (), conditions: Conditions = ()) -> Relation:
         """Return the relation, its scans replaced by what `use` returns.
@@ -86,6 +89,8 @@ class Tracing:
             demands: What matters of it.
             conditions: Conditions that stand directly above it.
         """
+        if not self._reads(node):
+            return node
         match node:
             case Scan():
                 return self._scan(node, demands, conditions)
@@ -109,6 +114,11 @@ class Tracing:
                 return self._join(node, demands, conditions)
         return over(node, *(self.visit(each) for each in node.inputs))
 
+    def _reads(self, node: Relation) -> bool:
+        """Return whether there is a scan to be asked for."""
+        sources = whole_sources(node)
+        return bool(sources) if self.asked is None else any(map(self.asked, sources))
+
     def _scan(self, scan: Scan, demands: Demands, conditions: Conditions) -> Relation:
         if scan.moment is Moment.CHANGE or not demands:
             return scan
@@ -123,15 +133,18 @@ class Tracing:
         if isinstance(join, OuterJoin) and join.full:
             return over(join, *map(self.visit, join.inputs))
         equal = self.domains.linked(join)
-        right = self._across(join.left, of_left, equal)
-        left = self._across(join.right, of_right, tuple((b, a) for a, b in equal))
-        if isinstance(join, Join):
-            return over(join, self.visit(join.left, of_left + left), self.visit(join.right, of_right + right))
+        inner = isinstance(join, Join)
         # rows of the left side stay or go by their partners; those without any, too, unless only they go
-        both = isinstance(join, SemiJoin | Existence) and not join.anti
+        both = inner or (isinstance(join, SemiJoin | Existence) and not join.anti)
         above = conditions if isinstance(join, SemiJoin) else ()
-        seen = self.visit(join.left, of_left + (left if both else ()), above)
-        return over(join, seen, self.visit(join.right, right))
+        left, right = join.inputs
+        if self._reads(join.left):
+            implied = self._across(join.right, of_right, tuple((b, a) for a, b in equal)) if both else ()
+            left = self.visit(join.left, of_left + implied, above)
+        if self._reads(join.right):
+            implied = self._across(join.left, of_left, equal)
+            right = self.visit(join.right, of_right + implied if inner else implied)
+        return over(join, left, right)
 
     def _across(self, side: Relation, demands: Demands, equal: tuple[tuple[str, str], ...]) -> Demands:
         """Return demands on one side of a join implied by the other side's.

@@ -186,9 +186,11 @@ class RunningCommand:
                 pass
             with self._cancelling:
                 pass  # who cancels has noticed
-            self._untell()
-            self._give_back()
-            self._say("local", {}) if local else self._say("exit", {"status": status})
+            try:
+                self._untell()
+                self._give_back()
+            finally:  # or the caller would wait for ever
+                self._say("local", {}) if local else self._say("exit", {"status": status})
 
     def _say(self, name: str, data: dict[str, Any]) -> None:
         with self._changed:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.optimizer.common_subexpressions import across_programs, read_once
+from headrace.optimizer.common_subexpressions import read_once
 from headrace.physical import shared_semijoins
 
 
 def small_sources_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """From here to the end of a test, no source is too small."""
-    for module in (read_once, across_programs, shared_semijoins):
+    for module in (read_once, shared_semijoins):
         monkeypatch.setattr(module, "WORTH_ROWS", 1)
     monkeypatch.setattr(shared_semijoins, "WORTH_ASKING", 1)

@@ -73,13 +73,13 @@ class Tracing:
 
     Args:
         domains: Finds where values come from.
-        use: Asked of every scan of whole contents of which only a part matters.
-        asked: Tells of which sources scans are asked for; what reads no others is not looked into. None: of all.
+        use: Given every scan that is asked for and of which only a part matters.
+        asked: Tells of which sources scans are asked for; what reads none of them is not looked into.
     """
 
     domains: Domains
     use: Use
-    asked: Callable[[TableName], bool] | None = None
+    asked: Callable[[TableName], bool]
 
     def visit(self, node: Relation, demands: Demands = (), conditions: Conditions = ()) -> Relation:
         """Return the relation, its scans replaced by what `use` returns.
@@ -116,8 +116,7 @@ class Tracing:
 
     def _reads(self, node: Relation) -> bool:
         """Return whether there is a scan to be asked for."""
-        sources = whole_sources(node)
-        return bool(sources) if self.asked is None else any(map(self.asked, sources))
+        return any(map(self.asked, whole_sources(node)))
 
     def _scan(self, scan: Scan, demands: Demands, conditions: Conditions) -> Relation:
         if scan.moment is Moment.CHANGE or not demands:

@@ -15,19 +15,18 @@ from pathlib import Path
 
 import psycopg
 
+from kit.child_process import killed_at_end
 from kit.surviving_spark import with_kit
 
 
 def killed_after(project: Path, seconds: float) -> bool:
     """Have a process write sinks, and kill it after so long; whether it was still at it."""
     command = [sys.executable, "-m", "kit.sink_writer", str(project)]
-    with subprocess.Popen(command, env=with_kit(), stdout=subprocess.PIPE) as child:
+    with killed_at_end(subprocess.Popen(command, env=with_kit(), stdout=subprocess.PIPE, text=True)) as child:
         assert child.stdout is not None
         child.stdout.readline()
         time.sleep(seconds)
-        left = child.poll() is None
-        child.kill()
-    return left
+        return child.poll() is None
 
 
 @contextmanager

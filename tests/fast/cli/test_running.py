@@ -16,6 +16,7 @@ from typing import IO
 import pytest
 from catalog_kit.samples import lake
 from click.testing import Result
+from kit.child_process import killed_at_end
 from kit.pipelines import Lake, PublishingWorker, define, scheduler
 
 from headrace.catalog import Catalog, Definition, Mirror, Publication, SourceMove
@@ -208,13 +209,10 @@ def scheduling(project: Path, folder: Path) -> Iterator[tuple[subprocess.Popen[s
     child = subprocess.Popen(
         command("run", "--json", "-p", project), stdout=subprocess.PIPE, text=True, cwd=folder, env=environment()
     )
-    try:
+    with killed_at_end(child):
         assert child.stdout is not None
         assert json.loads(child.stdout.readline())["event"] == "scheduler_started"
         yield child, child.stdout
-    finally:
-        child.kill()
-        child.wait()
 
 
 def test_a_process_ends_when_it_is_drained(process: Process, project: Path, tmp_path: Path) -> None:
@@ -245,7 +243,7 @@ def test_events_are_followed_as_they_happen(run: Run, pipeline: Path, tmp_path: 
         # Children of a shell that ignores SIGINT (a background job) would inherit that.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
-    try:
+    with killed_at_end(follower):
         assert follower.stdout is not None
         assert json.loads(follower.stdout.readline())["event"] == "paused"
         run("resume", "s.b", "-p", pipeline)
@@ -253,8 +251,6 @@ def test_events_are_followed_as_they_happen(run: Run, pipeline: Path, tmp_path: 
         assert (told["event"], told["fields"]["tables"]) == ("resumed", ["s.b"])
         follower.send_signal(signal.SIGINT)
         assert follower.wait(180) == 130
-    finally:
-        follower.kill()
 
 
 def test_properties_are_set(run: Run, pipeline: Path) -> None:

@@ -18,9 +18,9 @@ from headrace.names import TableName
 from headrace.optimizer.common_subexpressions.read_once import (
     SEMIJOIN,
     is_large,
-    is_worth_a_step,
     looked_into,
     read_from,
+    worth_a_step,
 )
 from headrace.optimizer.common_subexpressions.semijoin_rows import identity_fields, semijoin_step
 from headrace.optimizer.optimizer_pass import ProgramFacts
@@ -95,7 +95,7 @@ class SharedSemijoins:
             return reading.scan
 
         if not is_large(program):
-            tracing = Tracing(self._domains(program), use, self._is_worth_a_step)
+            tracing = Tracing(self._domains(program), use, worth_a_step(self.sizes))
             for step in program.steps:
                 if looked_into(step):
                     tracing.visit(step.relation)
@@ -132,9 +132,6 @@ class SharedSemijoins:
     def _domains(self, program: DeltaProgram) -> Domains:
         """Steps are looked into, until only changes are left: no other program has these steps."""
         return Domains({step.name: step.relation for step in program.steps}, frozenset(), self.types)
-
-    def _is_worth_a_step(self, source: TableName) -> bool:
-        return is_worth_a_step(source, self.sizes)
 
     def _of(self, reading: Reading) -> list[tuple[Key, Need]]:
         source = reading.scan.source

@@ -67,7 +67,7 @@ def _read_one_once(found: _Program, sizes: Mapping[TableName, int], tried: set[K
         tried: What is not to be read so; what is tried is added.
     """
     places: defaultdict[Key, list[int]] = defaultdict(list)
-    for place, reading in found.readings(lambda source: is_worth_a_step(source, sizes)):
+    for place, reading in found.readings(worth_a_step(sizes)):
         for key in {(reading.scan.source, demand.columns) for demand in reading.demands}:
             places[key].append(place)
     while True:
@@ -80,14 +80,13 @@ def _read_one_once(found: _Program, sizes: Mapping[TableName, int], tried: set[K
             return again
 
 
-def is_worth_a_step(source: TableName, sizes: Mapping[TableName, int]) -> bool:
-    """Return whether a source is large enough for a step, and not too large to be kept.
+def worth_a_step(sizes: Mapping[TableName, int]) -> Callable[[TableName], bool]:
+    """Return a test whether a source is large enough for a step and small enough to be kept.
 
     Args:
-        source: The source.
         sizes: Rows in each source, as far as known.
     """
-    return WORTH_ROWS <= sizes.get(source, WORTH_ROWS) <= MOST_ROWS
+    return lambda source: WORTH_ROWS <= sizes.get(source, WORTH_ROWS) <= MOST_ROWS
 
 
 def is_large(program: DeltaProgram) -> bool:

@@ -16,7 +16,6 @@ from headrace.algebra.relations import (
     Generate,
     Join,
     LookupJoin,
-    Moment,
     OuterJoin,
     Project,
     Relation,
@@ -119,7 +118,7 @@ class Tracing:
         return any(map(self.asked, whole_sources(node)))
 
     def _scan(self, scan: Scan, demands: Demands, conditions: Conditions) -> Relation:
-        if scan.moment is Moment.CHANGE or not demands:
+        if not demands:
             return scan
         fields = dict(scan.fields)
         own = tuple(substitute(c, {out: column(name) for out, name in fields.items()}) for c in conditions)

@@ -303,6 +303,7 @@ class SemiJoin(Binary):
         on: Pairs (left column, right column); empty means: keep all if `right` has any row.
         anti: Keep the rows without a partner instead.
         numbers: Columns of `left` that are known to be whole numbers; only speed depends on it.
+        small_right: Advice that the keys are expected to be few.
     """
 
     left: Relation
@@ -310,6 +311,7 @@ class SemiJoin(Binary):
     on: tuple[tuple[str, str], ...]
     anti: bool = False
     numbers: frozenset[str] = frozenset()
+    small_right: bool = True
 
     @property
     def columns(self) -> tuple[str, ...]:

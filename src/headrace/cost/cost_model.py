@@ -6,10 +6,11 @@ Seconds of one machine class; only their comparison matters, and history correct
 
 from __future__ import annotations
 
-from headrace.algebra.relations import Aggregate, Moment, Project, Relation, Scan, Stored
+from headrace.algebra.relations import Aggregate, Project, Relation
 from headrace.compiler.compiled_view import CompiledView, DeltaProgram
-from headrace.cost.cardinality import PROBED_PER_SECOND, VALUES_PER_SECOND, Cardinality, Work
-from headrace.ivm.program import COMPANION, STATE, Step, TableChange
+from headrace.ivm.program import Step, TableChange
+from headrace.optimizer.cardinality import PROBED_PER_SECOND, VALUES_PER_SECOND, Cardinality, Work
+from headrace.physical.cardinalities import changed_rows, leaf_cardinality, source_rows, work_of_steps
 from headrace.physical.facts import Facts, SourceFacts
 from headrace.physical.stage_planner import is_direct
 
@@ -38,10 +39,6 @@ APPLY_ROWS_PER_SECOND = 300_000
 """Rows merged into a stored table, those that leave looked for among its files."""
 ROWS_PER_SECOND = 4_000_000
 """Of a query that is not maintained, of which no more is known than what it reads."""
-DEFAULT_ROWS = 1_000_000
-"""Rows of a source whose snapshots do not tell how many they have."""
-CARRIED = 0.1
-"""How many of the rows of rewritten files changed, where that is not known."""
 
 
 def full_seconds(facts: Facts, view: CompiledView | None) -> float:
@@ -54,7 +51,7 @@ def full_seconds(facts: Facts, view: CompiledView | None) -> float:
     if view is not None and view.tree is not None:
         seconds, found = _computing(facts, view.tree, facts.state_rows)
     else:
-        found = float(sum(map(_rows, facts.sources)))
+        found = float(sum(map(source_rows, facts.sources)))
         seconds = found / ROWS_PER_SECOND
     written = found if facts.state_rows is None else facts.state_rows
     seconds += FULL_FIXED + written * len(facts.details.output) / WRITE_VALUES_PER_SECOND
@@ -94,7 +91,7 @@ def _computing(facts: Facts, relation: Relation, groups: int | None) -> tuple[fl
         relation: What is computed.
         groups: How many rows it has, if known; it tells how many groups, where it is these that it shows.
     """
-    work = Work(lambda leaf: _all_of(facts, leaf), _groups(relation, groups))
+    work = Work(lambda leaf: leaf_cardinality(facts, leaf), _groups(relation, groups))
     found = work.add(relation).rows
     return work.seconds, found
 
@@ -129,17 +126,7 @@ def step_rows(facts: Facts, program: DeltaProgram) -> dict[str, float]:
 
 def _steps(facts: Facts, program: DeltaProgram) -> tuple[Work, dict[str, Cardinality]]:
     """Count the work of a program's steps."""
-    found: dict[str, Cardinality] = {}
-
-    def known(leaf: Scan | Stored) -> Cardinality:
-        return found[leaf.name] if isinstance(leaf, Stored) and leaf.name in found else _all_of(facts, leaf)
-
-    work = Work(known)
-    for step in program.steps:
-        before = work.seconds
-        found[step.name] = work.add(step.relation)
-        work.seconds = before + _share(facts, step) * (work.seconds - before)
-    return work, found
+    return work_of_steps(facts, program, lambda step: _share(facts, step))
 
 
 def _share(facts: Facts, step: Step) -> float:
@@ -187,30 +174,10 @@ def _reading(facts: Facts, source: SourceFacts) -> float:
     """
     columns = next(len(use.columns) for use in facts.details.sources if use.name == source.name)
     if source.appended:
-        seconds = _changed(source) * columns / VALUES_PER_SECOND
+        seconds = changed_rows(source) * columns / VALUES_PER_SECOND
     else:
-        seconds = _changed(source) / CHANGE_ROWS_PER_SECOND
+        seconds = changed_rows(source) / CHANGE_ROWS_PER_SECOND
         if not source.logged:
-            seconds += _rows(source) * columns / VALUES_PER_SECOND
+            seconds += source_rows(source) * columns / VALUES_PER_SECOND
     # whoever reads it for others is charged its part
     return seconds / (source.common.readers if source.common is not None else 1)
-
-
-def _all_of(facts: Facts, leaf: Scan | Stored) -> Cardinality:
-    if isinstance(leaf, Stored):
-        rows = {STATE: facts.state_rows or 0, COMPANION: facts.companion_rows}.get(leaf.name, DEFAULT_ROWS)
-        return Cardinality(rows, rows)
-    source = facts.by_name[leaf.source]
-    whole = _rows(source)
-    if leaf.moment is not Moment.CHANGE:
-        return Cardinality(whole, whole)
-    changed = _changed(source) * (CARRIED if source.carried else 1.0)
-    return Cardinality(changed, max(whole, changed))  # of a source that was emptied all rows have changed
-
-
-def _rows(source: SourceFacts) -> int:
-    return DEFAULT_ROWS if source.rows is None else source.rows
-
-
-def _changed(source: SourceFacts) -> int:
-    return DEFAULT_ROWS if source.change_rows is None else source.change_rows

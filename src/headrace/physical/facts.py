@@ -59,7 +59,7 @@ class SharedSemijoin:
         common: How it is kept.
         step: The step that computes it.
         leaves: Where that step's leaves are read from, the same for all who read it.
-        hints: Whether the changes that it follows are small enough to be broadcast.
+        hints: Whether it is known how large the changes are that it follows.
     """
 
     need: Need

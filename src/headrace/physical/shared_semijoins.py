@@ -9,17 +9,17 @@ from headrace.algebra.relations import Moment, Relation, Scan
 from headrace.algebra.tree import walk
 from headrace.ivm.program import Key, Need, Step
 from headrace.names import TableName
+from headrace.optimizer.cardinality import Work
 from headrace.optimizer.common_subexpressions.across_programs import common_step, together
-from headrace.physical.facts import Common, Facts, SharedSemijoin, SourceFacts
+from headrace.physical.broadcasts import are_known, only_small_sides
+from headrace.physical.cardinalities import leaf_cardinality
+from headrace.physical.facts import Common, Facts, SharedSemijoin
 from headrace.physical.key_ranges import WORTH_ROWS
 from headrace.physical.leaves import LeafKey, View
 from headrace.physical.plan_sql import PlanSql
 from headrace.physical.scan_reduction import WORTH_ASKING, ScanReduction
 from headrace.physical.stages import Compute
 from headrace.physical.view_names import view_named
-
-BROADCAST_ROWS = 500_000
-"""A change of at most this many rows is broadcast in joins; of 100 bytes a row that is 50 MB in every task."""
 
 
 def shared_semijoins_of(
@@ -46,11 +46,6 @@ def shared_semijoins_of(
             if kept.common.waiting or there(kept.common.view):
                 found[key] = kept
     return found
-
-
-def fit_to_broadcast(sources: Iterable[SourceFacts]) -> bool:
-    """Return whether the changes are known to be small enough to broadcast."""
-    return all(s.change_rows is not None and s.change_rows <= BROADCAST_ROWS for s in sources if s.change)
 
 
 def _possible(need: Need, key: Key, facts: Facts, changes: Mapping[TableName, Common]) -> Need | None:
@@ -104,8 +99,9 @@ def _kept(
     key: Key, need: Need, facts: Facts, changes: Mapping[TableName, Common], sharing: Set[TableName]
 ) -> SharedSemijoin:
     read = _read(key, need.follows, facts)
-    hints = fit_to_broadcast(facts.by_name[table] for table in read)
-    step = common_step(key, need, facts.changed)
+    hints = are_known(facts.by_name[table] for table in read)
+    work = Work(lambda leaf: leaf_cardinality(facts, leaf))
+    step = only_small_sides(common_step(key, need, facts.changed), work)
     leaves: dict[LeafKey, str | View] = {(name, Moment.CHANGE): View(kept.view) for name, kept in changes.items()}
     leaves |= {(source.name, Moment.AFTER): source.after for source in facts.sources}
     reduction = reduction_of(step, facts)

@@ -11,22 +11,23 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from headrace.algebra.relations import Stored
+from headrace.algebra.relations import Relation, Stored
 from headrace.compiler.compiled_view import CompiledView
 from headrace.definitions.user_text import bind_text
 from headrace.errors import InternalError
 from headrace.ivm.program import COMPANION, STATE, Counts, DeltaProgram, Key, TableChange
 from headrace.lake.measured_change import Change
 from headrace.names import LAKE, STAGING, TableName, quote
+from headrace.physical.broadcasts import are_known, have_few_rows, only_small_sides
+from headrace.physical.cardinalities import work_of_steps
 from headrace.physical.conditional_steps import part_of_their_readers
 from headrace.physical.facts import Facts
 from headrace.physical.leaves import LeafKey, View
 from headrace.physical.plan_sql import PlanSql
-from headrace.physical.policy import Policy
 from headrace.physical.program_cache import Asked, rounded
 from headrace.physical.shared_changes import LOCAL_RELATION_ROWS
-from headrace.physical.shared_semijoins import fit_to_broadcast, reduction_of
-from headrace.physical.stages import OVERWRITE, Compute, Publish, ReadChange, Stage, Write
+from headrace.physical.shared_semijoins import reduction_of
+from headrace.physical.stages import OVERWRITE, Compute, Policy, Publish, ReadChange, Stage, Write
 from headrace.physical.view_names import change_views, view_name
 from headrace.sql.lower import occurrences
 
@@ -60,11 +61,6 @@ def asked(facts: Facts, failed: frozenset[Key] = frozenset()) -> Asked:
     )
 
 
-def is_small(facts: Facts) -> bool:
-    """Return whether changes and what is joined with them are taken to be small to broadcast."""
-    return facts.broadcast and fit_to_broadcast(facts.sources)
-
-
 MUCH = 0.1
 """The share of a source above which its semi-join with a change is not kept: reading them again costs less."""
 
@@ -91,14 +87,17 @@ def compute_stages(facts: Facts, program: DeltaProgram) -> tuple[Stage, ...]:
     Returns:
         The stages in an order in which they can run: changes of sources, then steps.
     """
-    hints, sql = is_small(facts), PlanSql(facts)
+    hints, sql = facts.broadcast and are_known(facts.sources), PlanSql(facts)
     counted = _counted(facts, program)
-    inlined = set(part_of_their_readers(program)) if hints else set[str]()
+    inlined = part_of_their_readers(program) if facts.broadcast and have_few_rows(facts.sources) else frozenset[str]()
+    work, _ = work_of_steps(facts, program)
+    known: dict[int, tuple[Relation, Relation]] = {}
     stages: list[Compute] = []
-    for step in program.steps:
-        if step.semijoin is not None and step.follows:
-            stages.append(_shared_step(facts, step.name, step.semijoin))
+    for each in program.steps:
+        if each.semijoin is not None and each.follows:
+            stages.append(_shared_step(facts, each.name, each.semijoin))
             continue
+        step = only_small_sides(each, work, known) if hints else each
         policy = Policy.IF_NONEMPTY if step.name in inlined else Policy.MATERIALIZE
         stages.append(
             Compute(

@@ -7,16 +7,31 @@ other rooms own: the change of a source (`sources`), the user's own text, and ho
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from headrace.algebra.relations import Relation
 from headrace.ivm.program import Key
 from headrace.names import TableName
 from headrace.physical.facts import Common
 from headrace.physical.leaves import Leaves
-from headrace.physical.policy import Policy
 from headrace.physical.scan_reduction import NO_REDUCTION, ScanReduction
 
 NOTHING_ELSE: Leaves = {}
+
+
+class Policy(StrEnum):
+    """How the rows of a stage reach the stages that read it."""
+
+    MATERIALIZE = "MATERIALIZE"
+    """Computed once, and kept in Spark's memory."""
+    LOCAL = "LOCAL"
+    """Materialised, and few: held by the driver as literal rows of the plans that read it. Decided at run time."""
+    INLINE = "INLINE"
+    """A subquery of each statement that reads it."""
+    IF_NONEMPTY = "IF_NONEMPTY"
+    """A subquery of the one statement that reads it, and of that only where its condition has rows."""
+    STORED = "STORED"
+    """Written to a stored table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +76,7 @@ class Compute:
         common: How these are kept for other stream tables as well.
         reduction: What may have it read less of the source.
         leaves: Leaves that are read from elsewhere than those of the refresh.
-        hints: Whether Spark is asked to broadcast what rules expect to be small.
+        hints: Whether Spark is asked to broadcast the sides of joins that are small.
     """
 
     name: str

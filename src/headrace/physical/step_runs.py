@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from headrace.physical.policy import Policy
-from headrace.physical.stages import SparkStage
+from headrace.physical.stages import Policy, SparkStage
 
 
 class Skipped(StrEnum):

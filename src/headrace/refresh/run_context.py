@@ -13,9 +13,8 @@ from headrace.lake.metadata import TableMeta
 from headrace.names import TableName
 from headrace.physical.facts import Facts
 from headrace.physical.plan_sql import PlanSql
-from headrace.physical.policy import Policy
 from headrace.physical.shared_changes import SharedChanges
-from headrace.physical.stages import SparkStage, Write
+from headrace.physical.stages import Policy, SparkStage, Write
 from headrace.physical.step_runs import StepRun
 from headrace.ports import Runner
 from headrace.statistics.observations import Strategy

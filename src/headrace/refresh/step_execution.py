@@ -18,8 +18,7 @@ from headrace.physical import stage_planner
 from headrace.physical.dead_steps import DeadSteps
 from headrace.physical.facts import Common
 from headrace.physical.key_ranges import ranges_of
-from headrace.physical.policy import Policy
-from headrace.physical.stages import Compute, ReadChange
+from headrace.physical.stages import Compute, Policy, ReadChange
 from headrace.physical.step_runs import Skipped, StepRun
 from headrace.physical.view_names import view_name
 from headrace.refresh.run_context import RunContext

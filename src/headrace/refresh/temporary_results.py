@@ -9,9 +9,9 @@ from typing import Any
 
 from headrace.names import TableName
 from headrace.physical.facts import Common
-from headrace.physical.policy import Policy
 from headrace.physical.shared_changes import LOCAL_RELATION_ROWS, About
 from headrace.physical.stage_planner import fits_local_relation
+from headrace.physical.stages import Policy
 from headrace.physical.step_runs import StepRun
 from headrace.refresh.run_context import RunContext
 from headrace.statistics.observations import StepCounted, Strategy, StrategyFailed

@@ -336,7 +336,8 @@ class _Lowering:
 
     def _semi_join(self, relation: SemiJoin) -> _Block:
         left, right = self._keyed(relation, "ANTI" if relation.anti else "SEMI")
-        return replace(left, hints=(*left.hints, right.alias)) if self.hints else left
+        broadcast = (right.alias,) if relation.small_right and self.hints else ()
+        return replace(left, hints=left.hints + broadcast)
 
     def _lookup_join(self, relation: LookupJoin) -> _Block:
         left, right = self._keyed(relation, None)

@@ -10,7 +10,7 @@ from math import sqrt
 from headrace.catalog import HistoryEntry, Outcome, RanAs
 from headrace.reasons import FullReason
 
-MODEL = 5
+MODEL = 6
 """Of which model an estimate is; what history says of another one corrects nothing."""
 
 SHARED = "shared"

@@ -17,9 +17,8 @@ from headrace.algebra.tree import walk
 from headrace.demo import tpch22
 from headrace.ivm.program import COMPANION
 from headrace.physical.facts import in_few_tasks
-from headrace.physical.policy import Policy
 from headrace.physical.stage_planner import apply_outline, asked, compute_stages, user_text
-from headrace.physical.stages import Compute, ReadChange
+from headrace.physical.stages import Compute, Policy, ReadChange
 
 
 def _reads_companion(stage: Compute) -> bool:

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from headrace.cost.cost_model import step_rows
 from headrace.names import LAKE
 from headrace.physical.facts import Facts
-from headrace.physical.policy import Policy
 from headrace.physical.stage_planner import COMPANION_CHANGE, STATE_CHANGE
-from headrace.physical.stages import Compute, ReadChange, Write
+from headrace.physical.stages import Compute, Policy, ReadChange, Write
 from headrace.physical.step_runs import Skipped, StepRun
 from headrace.refresh.explain.operator_words import operators
 from headrace.refresh.groups.cycle_refresher import ITERATE

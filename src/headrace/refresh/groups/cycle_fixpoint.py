@@ -17,7 +17,7 @@ from headrace.ivm.change import union_all
 from headrace.ivm.consolidate import consolidate
 from headrace.ivm.program import STATE, DeltaProgram
 from headrace.names import WEIGHT, TableName, quote
-from headrace.physical.shared_semijoins import BROADCAST_ROWS
+from headrace.physical.broadcasts import FEW_CHANGED_ROWS
 from headrace.ports import Runner
 from headrace.sql.lower import lower
 
@@ -167,7 +167,7 @@ class Fixpoint:
 
     def _run(self, name: TableName, program: DeltaProgram) -> tuple[str, int] | None:
         steps: list[str] = []
-        hints = sum(rows for _, rows in self._new.values()) <= BROADCAST_ROWS
+        hints = sum(rows for _, rows in self._new.values()) <= FEW_CHANGED_ROWS
         bind = self._bind(name)
         final = program.state.change
         try:

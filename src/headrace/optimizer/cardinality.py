@@ -62,6 +62,10 @@ MOVED_BY_TIME = 0.01
 
 SENT_TO_ALL = 300_000
 """A side of so few rows is sent to every task."""
+SENT_BYTES, ROW_BYTES, VALUE_BYTES = 64 * 1024 * 1024, 24, 8
+"""What follows from a change is sent, too, where the other side has more rows, up to so many bytes of a hash table."""
+SENT_UNASKED = 100_000
+"""A table of so few rows is sent to meet a change, rather than the change to meet it: Spark knows its size."""
 KEPT_BY_CONDITION = 0.5
 KEPT_BY_EQUALITY = 0.4
 KEPT_BY_PATTERN = 0.1
@@ -86,6 +90,29 @@ class Cardinality:
     def share(self) -> float:
         """Return the share of the rows that is left."""
         return min(1.0, self.rows / self.whole) if self.whole else 0.0
+
+
+def sends_small_side(join: Relation, cardinality: Callable[[Relation], Cardinality]) -> bool:
+    """Return whether the side of a join that rules expect to be small is sent to every task.
+
+    The other side need not be exchanged then, however large it is.
+
+    Args:
+        join: The relation; False where it is no join of which a side is expected to be small.
+        cardinality: Tells the cardinality of its sides.
+    """
+    match join:
+        case Join(small_left=True):
+            side, other = join.left, cardinality(join.right)
+            if other.whole <= SENT_UNASKED:
+                return False
+        case SemiJoin(small_right=True) | LookupJoin(small_right=True):
+            side, other = join.right, cardinality(join.left)
+        case _:
+            return False
+    rows = cardinality(side).rows
+    fits = rows * (ROW_BYTES + VALUE_BYTES * len(side.columns)) <= SENT_BYTES
+    return rows <= SENT_TO_ALL or (fits and rows <= other.rows)
 
 
 class Work:
@@ -159,7 +186,7 @@ class Work:
             pass  # a condition
         elif isinstance(node, Join | OuterJoin | Existence) and not _is_by_key(node):
             self.seconds += few * many / PROBED_PER_SECOND  # every pair is looked at
-        elif few <= SENT_TO_ALL:
+        elif few <= SENT_TO_ALL or sends_small_side(node, self.add):
             self.seconds += few / HASHED_PER_SECOND + many / PROBED_PER_SECOND
         else:
             self.seconds += (few + many) / EXCHANGED_PER_SECOND

@@ -15,20 +15,28 @@ from headrace.algebra.relations import Join, LookupJoin, Relation, SemiJoin
 from headrace.algebra.tree import transform
 from headrace.ivm.program import Step
 from headrace.optimizer.cardinality import Work, sends_small_side
-from headrace.physical.facts import SourceFacts
+from headrace.physical.facts import Facts, SourceFacts
 
 FEW_CHANGED_ROWS = 500_000
 """What follows from a change of at most so many rows is taken to be small without an estimate."""
 
 
-def have_few_rows(sources: Iterable[SourceFacts]) -> bool:
+def changes_are_few(sources: Iterable[SourceFacts]) -> bool:
     """Return whether changes are known to be small."""
     return all(s.change_rows is not None and s.change_rows <= FEW_CHANGED_ROWS for s in sources if s.change)
 
 
-def are_known(sources: Iterable[SourceFacts]) -> bool:
+def changes_are_counted(sources: Iterable[SourceFacts]) -> bool:
     """Return whether it is known how large changes are, so that Spark may be asked to broadcast."""
     return all(s.change_rows is not None for s in sources if s.change)
+
+
+def at_most(facts: Facts) -> Facts:
+    """Return facts by which every row of a change did change.
+
+    Most rows of rewritten files are expected to be the same, but what is sent to every task must fit where none is.
+    """
+    return replace(facts, sources=tuple(replace(source, carried=False) for source in facts.sources))
 
 
 def only_small_sides(step: Step, work: Work, known: dict[int, tuple[Relation, Relation]] | None = None) -> Step:

@@ -11,7 +11,7 @@ from headrace.ivm.program import Key, Need, Step
 from headrace.names import TableName
 from headrace.optimizer.cardinality import Work
 from headrace.optimizer.common_subexpressions.across_programs import common_step, together
-from headrace.physical.broadcasts import are_known, only_small_sides
+from headrace.physical.broadcasts import at_most, changes_are_counted, only_small_sides
 from headrace.physical.cardinalities import leaf_cardinality
 from headrace.physical.facts import Common, Facts, SharedSemijoin
 from headrace.physical.key_ranges import WORTH_ROWS
@@ -99,8 +99,9 @@ def _kept(
     key: Key, need: Need, facts: Facts, changes: Mapping[TableName, Common], sharing: Set[TableName]
 ) -> SharedSemijoin:
     read = _read(key, need.follows, facts)
-    hints = are_known(facts.by_name[table] for table in read)
-    work = Work(lambda leaf: leaf_cardinality(facts, leaf))
+    hints = changes_are_counted(facts.by_name[table] for table in read)
+    largest = at_most(facts)
+    work = Work(lambda leaf: leaf_cardinality(largest, leaf))
     step = only_small_sides(common_step(key, need, facts.changed), work)
     leaves: dict[LeafKey, str | View] = {(name, Moment.CHANGE): View(kept.view) for name, kept in changes.items()}
     leaves |= {(source.name, Moment.AFTER): source.after for source in facts.sources}

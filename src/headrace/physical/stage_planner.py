@@ -18,7 +18,7 @@ from headrace.errors import InternalError
 from headrace.ivm.program import COMPANION, STATE, Counts, DeltaProgram, Key, TableChange
 from headrace.lake.measured_change import Change
 from headrace.names import LAKE, STAGING, TableName, quote
-from headrace.physical.broadcasts import are_known, have_few_rows, only_small_sides
+from headrace.physical.broadcasts import at_most, changes_are_counted, changes_are_few, only_small_sides
 from headrace.physical.cardinalities import work_of_steps
 from headrace.physical.conditional_steps import part_of_their_readers
 from headrace.physical.facts import Facts
@@ -87,10 +87,10 @@ def compute_stages(facts: Facts, program: DeltaProgram) -> tuple[Stage, ...]:
     Returns:
         The stages in an order in which they can run: changes of sources, then steps.
     """
-    hints, sql = facts.broadcast and are_known(facts.sources), PlanSql(facts)
+    hints, sql = facts.broadcast and changes_are_counted(facts.sources), PlanSql(facts)
     counted = _counted(facts, program)
-    inlined = part_of_their_readers(program) if facts.broadcast and have_few_rows(facts.sources) else frozenset[str]()
-    work, _ = work_of_steps(facts, program)
+    inlined = part_of_their_readers(program) if facts.broadcast and changes_are_few(facts.sources) else frozenset[str]()
+    work, _ = work_of_steps(at_most(facts), program)
     known: dict[int, tuple[Relation, Relation]] = {}
     stages: list[Compute] = []
     for each in program.steps:

@@ -27,6 +27,14 @@ FOR_A_TIER = f"{SHORT_LIVED} -XX:ReservedCodeCacheSize=240m"
 what does not fit is interpreted."""
 
 
+INTERPRETED = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+"""Options under which Spark looks at a handful of rows in half the time: it writes and compiles no code for them."""
+
+
 def as_text(options: Mapping[str, str]) -> str:
     """Return options as HEADRACE_SPARK_OPTIONS takes them."""
     return " ".join(f"{name}={shlex.quote(value)}" for name, value in options.items())
@@ -37,15 +45,23 @@ def heard(spark: SparkSession) -> None:
     spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty(60_000)  # type: ignore[union-attr]
 
 
+def interpreting(spark: SparkSession) -> SparkSession:
+    """A new session that compiles no code for queries; as for what queries mean, it is as any other."""
+    session = spark.newSession()
+    for name, value in INTERPRETED.items():
+        session.conf.set(name, value)
+    return session
+
+
 class SparkExecutor:
-    """Temporary views of a session; see `Executor`.
+    """Temporary views of a session of its own; see `Executor`.
 
     Args:
-        spark: The session; one shuffle partition makes it fast.
+        spark: A session; one shuffle partition makes it fast.
     """
 
     def __init__(self, spark: SparkSession) -> None:
-        self.spark = spark
+        self.spark = interpreting(spark)
 
     def table(self, name: str) -> str:
         return quote(name)

@@ -5,16 +5,20 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 from kit.long_tests import LONG
+from kit.sparks import interpreting
+from spark.conftest import Lake
 
 from headrace.lake.metadata import TableMeta
 from headrace.names import TableName
 from headrace.sources.lakehouse import deleted_rows
 from headrace.sources.lakehouse.change_plan import ChangePlan, PositionDiff
 from headrace.sources.lakehouse.changes_sql import changes_sql, plan_changes, rows_sql
+from headrace.spark.runner import SparkRunner
 
 COLUMNS = ("k", "g", "v", "d")
 LAYOUTS = {
@@ -32,6 +36,11 @@ CASES = [
     for seed in ((1, 2, 3) if LONG else (1, 2))
     if seed == 1 or layout[2] != "copy-on-write" or LONG  # the others are about positions, which it has few of
 ]
+
+
+@pytest.fixture(scope="module")
+def lake(lake: Lake) -> Lake:
+    return replace(lake, runner=SparkRunner(interpreting(lake.runner.session)))
 
 
 def weighted(lake, sql: str | None) -> Counter:

@@ -6,6 +6,8 @@ from collections import Counter
 
 import pytest
 from fast.sql.corpus import QUERIES, SCALARS, SPARK_QUERIES, SPARK_TABLES
+from kit.sparks import interpreting
+from spark.conftest import Lake
 
 from headrace.algebra.relations import Scan, Stored
 from headrace.algebra.schema import Column
@@ -27,6 +29,11 @@ def resolve(parts: tuple[str, ...]) -> TableName:
 def bind(leaf: Scan | Stored) -> str:
     assert isinstance(leaf, Scan)
     return leaf.source.sql
+
+
+@pytest.fixture(scope="module")
+def runner(lake: Lake) -> SparkRunner:
+    return SparkRunner(interpreting(lake.runner.session))
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -23,6 +23,7 @@ def merged_state(state: Relation, change: Relation, key: tuple[str, ...] | None)
     columns = state.columns
     total = consolidate(Union((weigh(state, 1), arrange(change, columns))))
     message = "raise_error('[STATE_DIVERGED] a change removes rows that the stream table does not have')"
+    # rows that cancel out have zero, and may be looked at before they are left out: Spark chooses the order of filters
     checked = compose(f"CAST(CASE WHEN {{w}} >= 0 THEN {{w}} ELSE {message} END AS bigint)", w=_WEIGHT)
     weights = Project(total, (*identity(columns), (WEIGHT, checked)))
     # the check must be evaluated, so the weight is always read: by repeating, or by the filter

@@ -90,14 +90,14 @@ def compute_stages(facts: Facts, program: DeltaProgram) -> tuple[Stage, ...]:
     hints, sql = facts.broadcast and changes_are_counted(facts.sources), PlanSql(facts)
     counted = _counted(facts, program)
     inlined = part_of_their_readers(program) if facts.broadcast and changes_are_few(facts.sources) else frozenset[str]()
-    work, _ = work_of_steps(at_most(facts), program)
+    work = work_of_steps(at_most(facts), program)[0] if hints else None
     known: dict[int, tuple[Relation, Relation]] = {}
     stages: list[Compute] = []
     for each in program.steps:
         if each.semijoin is not None and each.follows:
             stages.append(_shared_step(facts, each.name, each.semijoin))
             continue
-        step = only_small_sides(each, work, known) if hints else each
+        step = each if work is None else only_small_sides(each, work, known)
         policy = Policy.IF_NONEMPTY if step.name in inlined else Policy.MATERIALIZE
         stages.append(
             Compute(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -94,6 +95,13 @@ def done(run: Run) -> Run:
         return result
 
     return invoke
+
+
+@pytest.fixture
+def alone(done: Run) -> None:
+    """Drops the stream tables of earlier tests, for a test that refreshes whatever the project has."""
+    for table in json.loads(done("status", "--json").stdout):
+        done("drop", table["name"], "--if-exists", "--cascade")
 
 
 @pytest.fixture

@@ -28,6 +28,7 @@ def servers(project: Path) -> Iterator[tuple[Receiver, Receiver]]:
     file.write_text(before, encoding="utf-8")
 
 
+@pytest.mark.usefixtures("alone")
 def test_refreshes_are_sent_with_versions_and_stages(
     ns: str, done: Run, run: Run, project: Path, servers: tuple[Receiver, Receiver]
 ) -> None:

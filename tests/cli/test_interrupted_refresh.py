@@ -28,9 +28,13 @@ SLOW = "SELECT count(*) AS n FROM shop.t a CROSS JOIN shop.t b CROSS JOIN shop.t
 """Takes hours."""
 
 BY_HAND = """
-import signal, sys, headrace
+import os, signal, sys, headrace
+
+def tell(event):  # from two threads at once: only a line written whole stays one
+    os.write(1, f"{type(event).__name__} {getattr(event, 'table', '')}\\n".encode())
+
 with headrace.open(sys.argv[1]) as hr:
-    hr.events.subscribe(lambda event: print(type(event).__name__, getattr(event, "table", ""), flush=True))
+    hr.events.subscribe(tell)
     try:
         hr.refresh(["shop.one", "shop.two"])
     except KeyboardInterrupt:

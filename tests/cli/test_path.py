@@ -3,9 +3,11 @@
 import json
 from pathlib import Path
 
+import pytest
 from cli.conftest import Run
 
 
+@pytest.mark.usefixtures("alone")
 def test_from_a_query_to_a_verified_table(ns: str, done: Run, run: Run) -> None:
     name = f"{ns}.revenue"
     query = f"SELECT region, sum(amount) AS total FROM {ns}.orders GROUP BY region"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 
 import pytest
+from pipeline.conftest import OVER_CONNECT
 
 from headrace.api.facade import Headrace
 from headrace.events import RefreshStarted
@@ -30,12 +31,34 @@ def least_broadcasts(hr: Headrace) -> Iterator[None]:
                 session.conf.set(name, value or "")
 
 
+@contextmanager
+def least_results(hr: Headrace) -> Iterator[None]:
+    """Let the driver take few bytes from the tasks of a job, and Spark broadcast nothing of its own accord."""
+    option, automatic = "spark.driver.maxResultSize", "spark.sql.autoBroadcastJoinThreshold"
+    sessions = (hr.spark, *hr._lazy.runner().derived())
+    before = [session.conf.get(automatic) for session in sessions]
+    running = hr.spark.sparkContext._jsc.sc().conf()  # looked up for each job
+    running.set(option, "64k")
+    for session in sessions:
+        session.conf.set(automatic, "-1")
+    try:
+        yield
+    finally:
+        running.remove(option)
+        for session, value in zip(sessions, before, strict=True):
+            session.conf.set(automatic, value or "")
+
+
+LIMITS = (least_broadcasts,) if OVER_CONNECT else (least_broadcasts, least_results)
+
+
+@pytest.mark.parametrize("limit", LIMITS)
 def test_a_change_that_outgrows_a_broadcast_is_followed_without_one(
-    hr: Headrace, ns: str, monkeypatch: pytest.MonkeyPatch
+    hr: Headrace, ns: str, monkeypatch: pytest.MonkeyPatch, limit: Callable[[Headrace], AbstractContextManager[None]]
 ) -> None:
-    monkeypatch.setattr(cardinality, "SENT_UNASKED", 0)  # tables of 30 rows would be sent to meet the change
-    for table in ("sales", "stock", "days"):
-        hr.sql(f"CREATE TABLE {ns}.{table} AS SELECT id % 3 AS k, id AS v FROM range(30)")
+    monkeypatch.setattr(cardinality, "SENT_UNASKED", 0)  # so small tables would be sent to meet the change
+    for table, key in (("sales", "id"), ("stock", "id % 3"), ("days", "id % 3")):
+        hr.sql(f"CREATE TABLE {ns}.{table} AS SELECT {key} AS k, sha2(string(id), 256) AS v FROM range(30000)")
     hr.create_stream_table(
         f"{ns}.s",
         f"SELECT a.v, b.v AS w, c.v AS d FROM {ns}.sales a "
@@ -44,9 +67,9 @@ def test_a_change_that_outgrows_a_broadcast_is_followed_without_one(
     )
     begun: list[RefreshStarted] = []
     unsubscribe = hr.events.subscribe(lambda event: begun.append(event) if isinstance(event, RefreshStarted) else None)
-    with least_broadcasts(hr):
+    with limit(hr):
         for value, tries in ((100, 2), (101, 3)):  # the second refresh remembers what the first has met
-            hr.sql(f"INSERT INTO {ns}.sales VALUES (1, {value})")
+            hr.sql(f"INSERT INTO {ns}.sales VALUES (1, '{value}')")
             assert hr.refresh(f"{ns}.s").mode is Mode.DIFFERENTIAL
             assert len(begun) == tries
     unsubscribe()

@@ -45,8 +45,8 @@ OF_VALUES = frozenset(
 )
 """Errors of a query that come of the rows it is computed on."""
 
-BROADCAST_TOO_LARGE = "BROADCAST_TOO_LARGE"
-"""Code of the error that what was to be handed to all of Spark's tasks does not fit."""
+OF_BROADCASTS = frozenset({"BROADCAST_TOO_LARGE", "RESULT_TOO_LARGE"})
+"""Errors of what does not fit on its way to all of Spark's tasks, which leads through the driver."""
 
 
 @dataclass(slots=True)
@@ -196,7 +196,7 @@ class Preparation:
         facts, choice = planned.facts, planned.choice
         if choice.mode is not Mode.DIFFERENTIAL:
             return None
-        if error.code == BROADCAST_TOO_LARGE and facts.broadcast:  # few changed rows may have very many partners
+        if error.code in OF_BROADCASTS and facts.broadcast:  # few changed rows may have very many partners
             self.statistics.observe(StrategyFailed(Strategy.BROADCAST, facts.name, ()))
             return replace(planned, facts=replace(facts, broadcast=False))
         if error.code in OF_VALUES:

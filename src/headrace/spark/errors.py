@@ -269,6 +269,15 @@ EVIDENCE: tuple[tuple[str, _Kind], ...] = (
         ),
     ),
     (
+        r"bigger than (?:local result size limit )?spark\.driver\.maxResultSize",
+        _Kind(
+            "RESULT_TOO_LARGE",
+            EnvironmentFault,
+            'Raise "spark.driver.maxResultSize" in [spark] of headrace.toml; or ask for fewer rows.',
+            message="Spark's tasks give the driver more than it takes.",
+        ),
+    ),
+    (
         r"OutOfMemoryError|Java heap space",
         _Kind(
             "SPARK_OUT_OF_MEMORY",

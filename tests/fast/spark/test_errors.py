@@ -56,6 +56,12 @@ def test_every_condition_has_a_code_of_ours(prefix):
         ("java.lang.OutOfMemoryError: Java heap space", "SPARK_OUT_OF_MEMORY", False),
         ("Cannot broadcast the table that is larger than 8.0 GiB: 9.1 GiB.", "BROADCAST_TOO_LARGE", False),
         ("Not enough memory to build and broadcast the table to all worker nodes.", "BROADCAST_TOO_LARGE", False),
+        (
+            "Total size of serialized results of 2 tasks (1025.0 MiB) is bigger than spark.driver.maxResultSize "
+            "(1024.0 MiB)",
+            "RESULT_TOO_LARGE",
+            False,
+        ),
         ("Cannot call methods on a stopped SparkContext.", "SPARK_LOST", True),
         ("SparkContext has been shutdown", "SPARK_LOST", True),
         ("java.lang.IllegalStateException: Shutdown in progress", "SPARK_LOST", True),

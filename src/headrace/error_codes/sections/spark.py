@@ -92,6 +92,17 @@ CODES = (
         retry="no",
     ),
     ErrorCode(
+        "RESULT_TOO_LARGE",
+        message="Spark's tasks give the driver more than it takes.",
+        cause=(
+            "A statement returns very many rows; or a side of a join, on its way to all tasks through the driver, is "
+            "larger than Spark took it to be. Where Headrace had asked for the latter, the refresh has been computed "
+            "again without asking."
+        ),
+        remedy="Raise `spark.driver.maxResultSize` in `[spark]`, or ask for fewer rows.",
+        retry="no",
+    ),
+    ErrorCode(
         "SPARK_OUT_OF_MEMORY",
         message="Spark ran out of memory.",
         cause="",

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
 import pytest
+from kit.semijoins import small_sources_too
 from pipeline.conftest import OVER_CONNECT
 
 from headrace.api.facade import Headrace
@@ -74,3 +75,27 @@ def test_a_change_that_outgrows_a_broadcast_is_followed_without_one(
             assert len(begun) == tries
     unsubscribe()
     assert hr.verify(f"{ns}.s").ok
+
+
+def test_what_several_share_is_computed_without_one_too(hr: Headrace, ns: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cardinality, "SENT_UNASKED", 0)
+    small_sources_too(monkeypatch)
+    for table, key in (("orders", "id"), ("lines", "id % 1000")):
+        hr.sql(f"CREATE TABLE {ns}.{table} AS SELECT {key} AS k, id AS v FROM range(4000)")
+    names, joined = [f"{ns}.values", f"{ns}.counts"], f"FROM {ns}.orders o JOIN {ns}.lines l ON o.k = l.k"
+    for name, query in zip(
+        names, ("SELECT o.v, l.v AS w {}", "SELECT l.v, count(*) AS n {} GROUP BY l.v"), strict=True
+    ):
+        hr.create_stream_table(name, query.format(joined), refresh_mode="DIFFERENTIAL")
+
+    def refreshed(turn: int) -> list[bool]:
+        for table in ("orders", "lines"):
+            hr.sql(f"UPDATE {ns}.{table} SET v = v + 1 WHERE k % 100 = {turn}")
+        results = [hr.refresh(name) for name in names]
+        assert {result.mode for result in results} == {Mode.DIFFERENTIAL}
+        return [any(title.startswith("collect ") for title in result.stages) for result in results]
+
+    refreshed(1)  # and each is seen to need what the other needs
+    with least_broadcasts(hr):
+        assert refreshed(2) == [True, True]
+    assert all(v.ok for v in hr.verify(names))

@@ -106,8 +106,8 @@ def _kept(
     leaves: dict[LeafKey, str | View] = {(name, Moment.CHANGE): View(kept.view) for name, kept in changes.items()}
     leaves |= {(source.name, Moment.AFTER): source.after for source in facts.sources}
     reduction = reduction_of(step, facts)
-    stage = Compute(step.name, "", step.relation, semijoin=key, reduction=reduction, leaves=leaves, hints=hints)
-    sql = PlanSql(facts).query(stage)
+    # one that is computed without broadcasts has the same rows, and is found under the same name
+    sql = PlanSql(facts).query(Compute(step.name, "", step.relation, semijoin=key, reduction=reduction, leaves=leaves))
     waiting = frozenset(sharing - {facts.name}).intersection(*(changes[table].waiting for table in read))
     common = Common(view_named(sql), sql, "", waiting, frozenset(need.fields), len(sharing))
     return SharedSemijoin(need, common, step, leaves, hints)

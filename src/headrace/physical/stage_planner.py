@@ -137,7 +137,7 @@ def _shared_step(facts: Facts, name: str, key: Key) -> Compute:
         common=shared.common,
         reduction=reduction_of(shared.step, facts),
         leaves=shared.leaves,
-        hints=shared.hints,
+        hints=facts.broadcast and shared.hints,
     )
 
 

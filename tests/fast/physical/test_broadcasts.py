@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from kit.case import Case, Table
 from kit.duck import DuckExecutor
-from kit.maintained import Maintained
+from kit.maintained import Maintained, table_name
 from kit.planned import facts_of, source
 
 from headrace.algebra.relations import Join, SemiJoin
 from headrace.algebra.schema import Column
 from headrace.algebra.tree import nodes
+from headrace.physical.facts import Common, Facts
+from headrace.physical.shared_semijoins import shared_semijoins_of
 from headrace.physical.stage_planner import asked, compute_stages
 from headrace.physical.stages import Compute
 
@@ -69,3 +73,36 @@ def test_nothing_is_sent_of_a_change_of_unknown_size() -> None:
 def test_rows_of_rewritten_files_count_as_changed() -> None:
     """As a rule few of them did; the memory must do where all did."""
     assert sent(stages(JOINED, (20_000_000, 5_000_000), (90_000_000, 0), carried=True), Join) == {False}
+
+
+def test_nothing_is_sent_of_what_several_share_where_nothing_is_to_be_sent() -> None:
+    """Its rows are the same either way, so it is found by those who do send them, and they find it."""
+    view = Maintained(DuckExecutor(), Case(JOINED, (T, U))).view
+    others = frozenset({table_name("a"), table_name("b")})
+    sources = {}
+    for name, columns in {"t": "kv", "u": "jw"}.items():
+        common = Common(f"change_{name}", "c", "c", others, frozenset(columns), readers=3)
+        sources[table_name(name)] = source(table_name(name), 20_000_000, 1_000, common=common, names=frozenset(columns))
+
+    def sharing(facts: Facts) -> Facts:
+        return replace(facts, shared_semijoins=shared_semijoins_of(facts, needs, lambda _: False, frozenset()))
+
+    facts = facts_of(view, sources, state=100)
+    program = asked(facts).of(view)
+    assert program is not None
+    needs = {name: program.needs for name in (facts.name, *others)}
+    facts = sharing(facts)
+    program = asked(facts).of(view)
+    assert program is not None
+
+    def collected(facts: Facts) -> dict[str, bool]:
+        shared = (stage for stage in compute_stages(facts, program) if isinstance(stage, Compute) and stage.common)
+        return {stage.common.view: stage.hints for stage in shared if stage.common}
+
+    sending = collected(facts)
+    assert set(sending.values()) == {True}
+    nothing = dict.fromkeys(sending, False)
+    assert collected(replace(facts, broadcast=False)) == nothing, "as it was planned, computed again"
+    assert collected(sharing(replace(facts, broadcast=False))) == nothing, "planned anew"
+    uncounted = tuple(replace(source, change_rows=None) for source in facts.sources)
+    assert collected(sharing(replace(facts, sources=uncounted))) == nothing

@@ -55,6 +55,16 @@ def timed_out(unit: TableName) -> EnvironmentFault:
     )
 
 
+def not_ended(unit: TableName) -> EnvironmentFault:
+    """Return the error of a group that had tables left to refresh when a run ended."""
+    return EnvironmentFault(
+        "CANCELLED",
+        f"The run ended before all tables that are published with {unit} were refreshed.",
+        hint="Nothing is to be done: they are refreshed again.",
+        retryable=True,
+    )
+
+
 def input_failed(unit: TableName, error: HeadraceError) -> EnvironmentFault:
     """Return the error of a group that began early, when something that it reads has failed."""
     return EnvironmentFault(

@@ -40,7 +40,7 @@ from headrace.results.refresh_results import Mode, RefreshResult
 from headrace.schedule.options import DEPLOY_POOL
 from headrace.scheduler.cycle_summary import planned
 from headrace.scheduler.deployments import Deployments
-from headrace.scheduler.failures import input_failed, note_failure, timed_out
+from headrace.scheduler.failures import input_failed, not_ended, note_failure, timed_out
 from headrace.scheduler.idle import Idle
 from headrace.scheduler.lost_spark import LostSpark
 from headrace.scheduler.outage import Outage
@@ -225,7 +225,7 @@ class Scheduler:
                 told = self._consider(told, once)
                 self._beside(once)
             self._cycles.note(busy=not self._dispatch.idle)
-            for task in () if self.spark.away or self._outage.lasts else self._dispatch.start(self._occupied()):
+            for task in self._dispatch.start(self._occupied()) if self._may_start else ():
                 self._begin(pool, task)
             self._tell_load()
             if self._dispatch.idle and (once or stopping.is_set()):
@@ -241,6 +241,11 @@ class Scheduler:
                 if once:
                     results += done
             self._cycles.note(busy=not self._dispatch.idle)
+
+    @property
+    def _may_start(self) -> bool:
+        late = self._over.is_set() and self._patience.over
+        return not (late or self.spark.away or self._outage.lasts)
 
     def _occupied(self) -> tuple[str, ...]:
         """Return pools in which a promotion takes a place; it never waits for one itself.
@@ -512,6 +517,8 @@ class Scheduler:
             alive = self.catalog.scheduler_beat(self.owner, TTL, claim, ending=self._over.is_set())
         except HeadraceError:
             return False  # an outage of the catalog is told where it is looked at
+        if self._over.is_set():
+            self._outage.over()  # nobody looks around any more, and what is under way may go on
         if not found:
             with suppress(EnvironmentFault):  # else at the next beat
                 self._register()
@@ -527,13 +534,19 @@ class Scheduler:
         return next(s.draining for s in alive if s.owner == self.owner)
 
     def _drain(self) -> None:
-        """Start nothing more; cancel what outlasts the grace time."""
+        """Begin no more units; cancel what outlasts the grace time.
+
+        A unit of which nothing runs just then, as Spark or the catalog is away, has nothing that would be cancelled.
+        """
         for unit in self._dispatch.clear():
             self._cuts.pop(unit, None)
         self._patience.begin([str(member) for run in self._running.values() for member in run.members])
         if self._patience.over:
             for run in self._running.values():
                 self._cancel(run.members)
+            for unit in [unit for unit in self._running if not self._dispatch.active(unit)]:
+                if unit in self._running:  # else it was stopped with one that it reads
+                    self._stop(unit, not_ended(unit))
 
     def _cancel(self, tables: Sequence[TableName]) -> None:
         """Again at each look; what cannot be reached to be cancelled is about to fail by itself."""

@@ -3,12 +3,14 @@
 import signal
 import threading
 import time
+from contextlib import contextmanager
 
 import pytest
-from kit.pipelines import PublishingWorker, define, scheduler
+from kit.pipelines import Lake, PublishingWorker, define, roots, scheduler
 from kit.waiting import until
 
 from headrace.api.schedules.run_schedules import _signals
+from headrace.catalog import Catalog
 from headrace.events import Events, Notice
 from headrace.scheduler.patience import Patience
 
@@ -89,6 +91,52 @@ def test_a_second_ctrl_c_cancels_what_is_refreshed(lake_, catalog):
     run.at_once.set()
     assert run.ended()
     assert worker.ran == []
+
+
+class Lingering(PublishingWorker):
+    """A worker of which the first two tables are written, and do not end before they are freed."""
+
+    def __init__(self, lake, catalog):
+        super().__init__(lake, catalog)
+        self.written, self.free = threading.Semaphore(0), threading.Event()
+
+    @contextmanager
+    def computing(self, name):
+        with super().computing(name):
+            yield
+            self.written.release()
+            assert self.free.wait(180)
+
+
+@pytest.mark.parametrize("ends", ["the outage", "the grace time", "a second Ctrl-C"])
+def test_a_group_under_way_ends_although_the_catalog_does_not_answer(postgres, tmp_path, monkeypatch, ends):
+    monkeypatch.setattr("headrace.scheduler.loop.BEAT_SECONDS", 0.2)
+    lake_ = Lake(postgres.fresh(), tmp_path)
+    with Catalog.open(lake_.url) as catalog:
+        lake_.base("s.a")
+        define(catalog, "b: a; c: a; d: b c")
+        worker = Lingering(lake_, catalog)
+        run = Ending(catalog, worker, grace=2.0 if ends == "the grace time" else 180.0)
+        assert worker.written.acquire(timeout=180)
+        assert worker.written.acquire(timeout=180)
+        with postgres.outage():
+            until(lambda: any("does not answer" in said for said in run.said))
+            since = time.monotonic()
+            run.stopping.set()
+            until(lambda: any("Stopping" in said for said in run.said))
+            worker.free.set()  # of the group only d is left, which must not begin before the catalog answers
+            if ends == "a second Ctrl-C":
+                run.at_once.set()
+            if ends != "the outage":
+                assert run.ended()
+                assert time.monotonic() - since < 90
+        assert run.ended()
+        assert roots(lake_, catalog).keys() == (set("bcd") if ends == "the outage" else set())
+        for left in catalog.schedulers():  # as its process, of which others would see that it is gone, is this one
+            catalog.unregister_scheduler(left.owner)
+        stopping = threading.Event()
+        until(lambda: scheduler(catalog, worker, ahead=60).run(stopping, once=True) and len(worker.ran) == 1)
+        assert roots(lake_, catalog) == dict.fromkeys("bcd", {"a": {0}})
 
 
 def test_who_has_nothing_to_wait_for_says_nothing():

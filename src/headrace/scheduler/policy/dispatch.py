@@ -168,6 +168,10 @@ class Dispatch(Generic[Unit]):
         """Return whether a unit is under way."""
         return unit in self._begun
 
+    def active(self, unit: Unit) -> bool:
+        """Return whether a task of a unit under way runs."""
+        return self._begun[unit].running > 0
+
     def unit_of(self, task: Unit) -> Unit:
         """Return the unit of a running task."""
         return self._running[task][0]

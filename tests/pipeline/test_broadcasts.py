@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from typing import Any
 
 import pytest
 from kit.semijoins import small_sources_too
 from pipeline.conftest import OVER_CONNECT
+from pyspark.sql import DataFrame, SparkSession
 
+import headrace
 from headrace.api.facade import Headrace
+from headrace.config import Settings
 from headrace.events import RefreshStarted
 from headrace.optimizer import cardinality
 from headrace.results.refresh_results import Mode
@@ -99,3 +104,27 @@ def test_what_several_share_is_computed_without_one_too(hr: Headrace, ns: str, m
     with least_broadcasts(hr):
         assert refreshed(2) == [True, True]
     assert all(v.ok for v in hr.verify(names))
+
+
+def test_a_cycle_goes_on_without_one(project: Settings, hr: Headrace, ns: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    hr.sql(f"CREATE TABLE {ns}.edges AS SELECT id AS s, id + 1 AS d FROM range(5)")
+    names, asked, sql = [f"{ns}.odd", f"{ns}.even"], list[str](), type(hr.spark).sql
+
+    def told(session: SparkSession, text: str, *args: Any, **kwargs: Any) -> DataFrame:
+        asked.append(text)
+        return sql(session, text, *args, **kwargs)
+
+    with headrace.open(replace(project, allow_cycles=True), spark=hr.spark) as cyclic:
+        cyclic.sql(f"""
+            CREATE STREAM TABLE {ns}.odd AS SELECT s, d FROM {ns}.edges;
+            CREATE STREAM TABLE {ns}.even AS
+                SELECT DISTINCT e.s, o.d FROM {ns}.odd AS o JOIN {ns}.edges AS e ON e.d = o.s;
+            CREATE OR REPLACE STREAM TABLE {ns}.odd AS
+                SELECT s, d FROM {ns}.edges UNION SELECT e.s, v.d FROM {ns}.even AS v JOIN {ns}.edges AS e ON e.d = v.s
+        """)
+        cyclic.sql(f"INSERT INTO {ns}.edges SELECT id AS s, id + 1 AS d FROM range(5, 8)")
+        monkeypatch.setattr(type(hr.spark), "sql", told)
+        with least_broadcasts(cyclic):
+            assert {result.mode for result in cyclic.refresh(names)} == {Mode.DIFFERENTIAL}
+        assert sum("BROADCAST(" in text for text in asked) == 1, "the other rounds remember it"
+        assert all(v.ok for v in cyclic.verify(names))

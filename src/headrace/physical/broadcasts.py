@@ -20,6 +20,9 @@ from headrace.physical.facts import Facts, SourceFacts
 FEW_CHANGED_ROWS = 500_000
 """What follows from a change of at most so many rows is taken to be small without an estimate."""
 
+OF_BROADCASTS = frozenset({"BROADCAST_TOO_LARGE", "RESULT_TOO_LARGE"})
+"""Errors of what does not fit on its way to all of Spark's tasks, which leads through the driver."""
+
 
 def changes_are_few(sources: Iterable[SourceFacts]) -> bool:
     """Return whether changes are known to be small."""

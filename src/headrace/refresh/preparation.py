@@ -19,6 +19,7 @@ from headrace.events import Events, RefreshStarted
 from headrace.ivm.program import Key
 from headrace.names import TableName
 from headrace.physical import stage_planner
+from headrace.physical.broadcasts import OF_BROADCASTS
 from headrace.physical.facts import Facts, in_few_tasks
 from headrace.physical.program_cache import Programs
 from headrace.physical.shared_changes import SharedChanges
@@ -44,9 +45,6 @@ OF_VALUES = frozenset(
     {"ARITHMETIC_ERROR", "VALUE_ERROR", "SUBQUERY_TOO_MANY_ROWS", "RAISED_BY_QUERY", "FUNCTION_FAILED"}
 )
 """Errors of a query that come of the rows it is computed on."""
-
-OF_BROADCASTS = frozenset({"BROADCAST_TOO_LARGE", "RESULT_TOO_LARGE"})
-"""Errors of what does not fit on its way to all of Spark's tasks, which leads through the driver."""
 
 
 @dataclass(slots=True)

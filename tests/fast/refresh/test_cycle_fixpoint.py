@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import pytest
 from kit.duck import DuckExecutor
@@ -17,6 +18,7 @@ from headrace.compiler.compiled_view import CompiledView
 from headrace.compiler.view_compiler import ViewCompiler
 from headrace.errors import UserError
 from headrace.names import WEIGHT, TableName, quote
+from headrace.refresh.groups import cycle_fixpoint
 from headrace.refresh.groups.cycle_fixpoint import Fixpoint, Member, Outside
 from headrace.sql.lower import lower
 
@@ -71,12 +73,28 @@ def marked(edges: Iterable[Edge], walls: Iterable[Edge]) -> dict[str, Counter[Ed
         far = more
 
 
+class Recorded(DuckRunner):
+    """Tells by their temporary names for what Spark would have been asked to broadcast something."""
+
+    def __init__(self, executor: DuckExecutor) -> None:
+        super().__init__(executor)
+        self.sending: dict[str, bool] = {}
+
+    def materialize(self, name: str, sql: str, aggregates: Mapping[str, str] | None = None) -> dict[str, Any]:
+        self.sending[name] = "BROADCAST(" in sql
+        return super().materialize(name, sql, aggregates)
+
+    def sent(self, number: int) -> bool:
+        """Whether that was so in a round of the fixpoint that was computed last."""
+        return any(sending for name, sending in self.sending.items() if f"_{number}_" in name)
+
+
 class Cycle:
     """Members over base tables in one DuckDB."""
 
     def __init__(self, queries: Mapping[str, str], bases: Mapping[str, tuple[str, ...]]) -> None:
         self.duck = DuckExecutor()
-        self.runner = DuckRunner(self.duck)
+        self.runner = Recorded(self.duck)
         self.bases = {name: [Column(c, "int") for c in columns] for name, columns in bases.items()}
         for name, columns in self.bases.items():
             self.duck.define(name, columns, [])
@@ -120,9 +138,10 @@ class Cycle:
         plain = {name: Outside(quote(name)) for name in self.bases}
         return self._stored(self.fixpoint(plain, onwards=False, limit=limit))
 
-    def follow(self, gained: Mapping[str, list[Edge]]) -> dict[str, Counter[Edge]]:
+    def follow(self, gained: Mapping[str, list[Edge]], *, counted: bool = True) -> dict[str, Counter[Edge]]:
         """Onwards from the members' tables, after base tables gained rows."""
         outside = {}
+        self.runner.sending.clear()
         for name, columns in self.bases.items():
             outside[name] = Outside(quote(name))
             if rows := gained.get(name):
@@ -131,9 +150,8 @@ class Cycle:
                 self.duck.define(f"{name}_change", [*columns, Column(WEIGHT, "bigint")], weighted)
                 held = self.duck.rows(f"SELECT * FROM {quote(name)}")
                 self.define(name, [*held, *rows])
-                outside[name] = Outside(
-                    quote(name), quote(f"{name}_before"), f"SELECT * FROM {quote(f'{name}_change')}"
-                )
+                change = f"SELECT * FROM {quote(f'{name}_change')}"
+                outside[name] = Outside(quote(name), quote(f"{name}_before"), change, len(rows) if counted else None)
         fixpoint = self.fixpoint(outside, onwards=True)
         before = {name: self.rows(name) for name in self.views}
         gains = {name: fixpoint.gains(table_name(name)) for name in self.views}
@@ -232,3 +250,19 @@ def test_what_is_known_already_is_no_gain() -> None:
     before = cycle.load()
     after = cycle.follow({"edges": [(1, 4)]})
     assert after["odd"] == before["odd"]
+
+
+def test_what_changed_outside_is_sent_to_every_task_only_where_it_is_known_to_be_little(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cycle = Cycle(EVEN_ODD, {"edges": ("s", "d")})
+    edges = [(i, i + 1) for i in range(4)]
+    cycle.define("edges", edges)
+    cycle.load()
+    sent = []
+    monkeypatch.setattr(cycle_fixpoint, "FEW_CHANGED_ROWS", 2)
+    for gained, counted in (([(5, 6)], True), ([(7, 8)], False), ([(8, 9), (9, 10), (10, 11)], True)):
+        edges += gained
+        assert cycle.follow({"edges": gained}, counted=counted) == even_odd(edges)
+        sent.append(cycle.runner.sent(1))
+    assert sent == [True, False, False]

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from headrace.algebra.relations import Moment, Project, Relation, Repeat, Scan, Stored, Union
 from headrace.algebra.tree import identity
 from headrace.compiler.compiled_view import CompiledView
-from headrace.errors import InternalError, UserError
+from headrace.errors import HeadraceError, InternalError, UserError
 from headrace.ivm.change import union_all
 from headrace.ivm.consolidate import consolidate
 from headrace.ivm.program import STATE, DeltaProgram
 from headrace.names import WEIGHT, TableName, quote
-from headrace.physical.broadcasts import FEW_CHANGED_ROWS
+from headrace.physical.broadcasts import FEW_CHANGED_ROWS, OF_BROADCASTS
 from headrace.ports import Runner
 from headrace.sql.lower import lower
 
@@ -33,11 +33,13 @@ class Outside:
         after: Table expression of its rows at the cut.
         before: The same at the members' frontier; None where they start from nothing.
         change: SQL of the rows it gained in between, with weights; None when it did not change.
+        change_rows: How many these are, by estimate; None where that is not known.
     """
 
     after: str
     before: str | None = None
     change: str | None = None
+    change_rows: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,7 @@ class Fixpoint:
         self._now: dict[TableName, str] = {}
         self._before: dict[TableName, str] = {}
         self._new: dict[TableName, tuple[str, int]] = {}
+        self._broadcast = True
 
     def close(self) -> None:
         """Free temporary results."""
@@ -166,8 +169,28 @@ class Fixpoint:
         return lambda: None if program is None else self._run(name, program)
 
     def _run(self, name: TableName, program: DeltaProgram) -> tuple[str, int] | None:
+        rows = self._followed_rows(name)
+        if not self._broadcast or rows is None or rows > FEW_CHANGED_ROWS:
+            return self._computed(name, program, hints=False)
+        try:
+            return self._computed(name, program, hints=True)
+        except HeadraceError as error:
+            if error.code not in OF_BROADCASTS:
+                raise
+            self._broadcast = False  # few rows may have very many partners
+            self.runner.release(self._view(name, "gained"))
+            return self._computed(name, program, hints=False)
+
+    def _followed_rows(self, name: TableName) -> int | None:
+        """Return how many rows a round follows; None where that is not known."""
+        if self._new:
+            return sum(rows for _, rows in self._new.values())
+        changed = [o.change_rows for o in self.members[name].outside.values() if o.change is not None]
+        known = [rows for rows in changed if rows is not None]
+        return sum(known) if len(known) == len(changed) else None
+
+    def _computed(self, name: TableName, program: DeltaProgram, *, hints: bool) -> tuple[str, int] | None:
         steps: list[str] = []
-        hints = sum(rows for _, rows in self._new.values()) <= FEW_CHANGED_ROWS
         bind = self._bind(name)
         final = program.state.change
         try:

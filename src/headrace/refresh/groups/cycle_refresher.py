@@ -252,7 +252,8 @@ class CycleRefresher:
 def _member(facts: Facts, view: CompiledView, *, onwards: bool) -> Member:
     if not onwards:
         return Member(view, {s.name: Outside(s.after) for s in facts.sources})
-    return Member(view, {s.name: Outside(s.after, s.before, s.change) for s in facts.sources}, facts.state_at)
+    outside = {s.name: Outside(s.after, s.before, s.change, s.change_rows) for s in facts.sources}
+    return Member(view, outside, facts.state_at)
 
 
 def _closed(done: Sequence[Finished]) -> list[Finished]:

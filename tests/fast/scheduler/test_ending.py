@@ -136,7 +136,7 @@ def test_a_group_under_way_ends_although_the_catalog_does_not_answer(postgres, t
             catalog.unregister_scheduler(left.owner)
         stopping = threading.Event()
         until(lambda: scheduler(catalog, worker, ahead=60).run(stopping, once=True) and len(worker.ran) == 1)
-        assert roots(lake_, catalog) == dict.fromkeys("bcd", {"a": {0}})
+        assert roots(lake_, catalog) == {name: {"a": {0}} for name in "bcd"}
 
 
 def test_who_has_nothing_to_wait_for_says_nothing():

@@ -126,7 +126,7 @@ CODES = (
     ErrorCode(
         "CANCELLED",
         message="The Spark job was cancelled.",
-        cause="A user or a limit of Spark's ended it.",
+        cause="A user, a limit of Spark's, or the end of `headrace run` ended it.",
         remedy="Try again.",
         retry="yes",
     ),

@@ -262,9 +262,19 @@ class Scheduler:
         if time.monotonic() < self._look_after:
             return told
         with self.spark.using(wait=False) as there:  # tables in other catalogs are looked at through Spark
-            return self._consider_now(told, once) if there else told
+            if not there:
+                return told
+            state = self._look() if once and not told else None
+            layouts = () if state is None else state.layouts
+            if not layouts:
+                return self._consider_now(told, once, state)
+        # what is to be loaded for them, is loaded now; it waits for a Spark that was lost, which is not to be used then
+        self._deployments.step(layouts)
+        with self.spark.using():
+            return self._consider_now(told, once)
 
-    def _consider_now(self, told: bool, once: bool) -> bool:
+    def _consider_now(self, told: bool, once: bool, state: SchedulerState | None = None) -> bool:
+        """Go by a state that was read just now; None to read it."""
         begun = time.monotonic()
         nudged, self._nudged = self._nudged, False
         try:
@@ -272,10 +282,7 @@ class Scheduler:
             if self._quiet() and not nudged:
                 self._outage.over()
                 return True
-            state = self._look()
-            if once and not told and (layouts := state.layouts):
-                self._deployments.step(layouts)  # what is to be loaded for them, is loaded now
-                state = self._look()
+            state = state or self._look()
             if not told:
                 self.events.emit(SchedulerStarted(self.owner, len(state.tables)))
             self._line_up(state, plan_cycle(state, self.clock.now()))

@@ -14,6 +14,7 @@ from headrace.catalog import Catalog
 from headrace.errors import EnvironmentFault
 from headrace.events import Event, Events, Notice, Promoted, fields_of
 from headrace.names import TableName
+from headrace.refresh.cut.cut import Cut
 from headrace.refresh.groups.grouping import Defaults, grouping
 from headrace.schedule import parse_schedule
 from headrace.schedule.options import DEPLOY_POOL
@@ -73,6 +74,34 @@ def test_a_defect_leaves_deployments_alone_for_a_while(lake_: Lake, catalog: Cat
     one.consider(())
     one.end(Patience(events, 60.0))
     assert worker.deployed == 2
+
+
+def test_new_layouts_are_brought_once_a_spark_that_the_first_look_found_lost_is_back(
+    lake_: Lake, catalog: Catalog
+) -> None:
+    lake_.base("s.a")
+    worker, order = PublishingWorker(lake_, catalog), list[str]()
+    create(catalog, lake("s.b"), lake("s.a"), details={"layout": 1})
+    assert run_once(catalog, worker).refreshed == 1
+    create(catalog, lake("s.x"), TableName("elsewhere", ("s",), "t"), schedule="MANUAL")
+
+    def location(_: TableName) -> None:
+        if not order:
+            order.append("lost")
+            raise EnvironmentFault("SPARK_LOST", "It is gone.", retryable=True)
+
+    def restart() -> bool:
+        order.append("started again")
+        return True
+
+    worker.heads = lambda: Cut(catalog, location)
+    worker.restartable, worker.restart, worker.deploys = True, restart, lambda: order.append("deployed")
+    run = scheduler(catalog, worker, defaults=Defaults(layout_limit=0)).run
+    thread = threading.Thread(target=lambda: run(threading.Event(), once=True), daemon=True)
+    thread.start()
+    thread.join(60)
+    assert not thread.is_alive()
+    assert order == ["lost", "started again", "deployed"]
 
 
 def run_once(catalog: Catalog, worker: PublishingWorker) -> RunSummary:

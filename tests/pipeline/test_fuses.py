@@ -101,6 +101,24 @@ def test_skip_is_remembered_until_the_table_is_recomputed(hr: Headrace, alone: s
     assert hr.verify(f"{ns}.b").ok
 
 
+def test_what_follows_skipped_rows_and_does_not_fit_is_refused(hr: Headrace, alone: str) -> None:
+    """Recomputing would take the decision back without a word."""
+    ns = alone
+    hr.alter_stream_table(f"{ns}.b", refresh_mode="DIFFERENTIAL")
+    hr.sql(f"INSERT INTO {ns}.a SELECT id, id FROM range(1000, 1060)")
+    with pytest.raises(HeadraceError, match="FUSE_BLOWN"):
+        hr.refresh(f"{ns}.b")
+    hr.resolve_fuse(f"{ns}.b", "SKIP")
+    hr.sql(f"DELETE FROM {ns}.a WHERE k = 1001")
+    with pytest.raises(HeadraceError, match="STATE_DIVERGED") as caught:
+        hr.refresh(f"{ns}.b")
+    assert "FULL" in (caught.value.hint or "")
+    assert rows(hr, f"{ns}.b") == 100
+    assert hr.status([f"{ns}.b"])[0].skipped_rows == 60
+    hr.refresh(f"{ns}.b", full=True)
+    assert hr.verify(f"{ns}.b").ok
+
+
 def test_reinitialize(hr: Headrace, alone: str) -> None:
     ns = alone
     blow(hr, ns)

@@ -420,7 +420,7 @@ def translate(error: Exception, sql: str | None = None) -> HeadraceError:
 
 def _translated(error: Exception, sql: str | None) -> HeadraceError:
     texts = _texts(error)
-    if any("[STATE_DIVERGED]" in text for text in texts):
+    if "[STATE_DIVERGED]" in texts:
         return InternalError(
             "STATE_DIVERGED",
             "A change removes rows that the stream table does not have; nothing was published.",

@@ -8,6 +8,7 @@ import pytest
 
 from headrace.api.facade import Headrace
 from headrace.errors import HeadraceError
+from headrace.reasons import FullReason
 
 DIAMOND = """
 CREATE TABLE {ns}.a USING iceberg AS SELECT * FROM VALUES (1L, 10L), (2L, 20L) AS t(k, v);
@@ -43,6 +44,24 @@ def test_older_versions_are_read_until_they_agree(hr: Headrace, ns: str) -> None
     hr.refresh()
     assert (4, 40, 1) in rows(hr, f"{ns}.d")
     assert hr.status([f"{ns}.d"])[0].trails == {}
+    assert all(v.ok for v in hr.verify([f"{ns}.{name}" for name in "bcd"]))
+
+
+def test_a_table_that_begins_before_a_change_log_does(hr: Headrace, ns: str) -> None:
+    """The log of a source begins with its first reader, which may read an older version than the newest one."""
+    *producers, reader = DIAMOND.format(ns=ns).split(";")
+    hr.sql(";".join(producers))
+    hr.sql(f"UPDATE {ns}.a SET v = 11 WHERE k = 1")
+    hr.refresh(f"{ns}.b")
+    hr.sql(reader)  # of the b from before that: c knows no other
+    assert rows(hr, f"{ns}.d") == {(1, 10, 1), (2, 20, 1)}
+    hr.refresh(f"{ns}.c")
+    result = hr.refresh(f"{ns}.d")
+    assert (result.mode.value, result.reason) == ("FULL", FullReason.HISTORY_EXPIRED)
+    assert rows(hr, f"{ns}.d") == {(1, 11, 1), (2, 20, 1)}
+    hr.sql(f"UPDATE {ns}.a SET v = 12 WHERE k = 1")
+    hr.refresh([f"{ns}.b", f"{ns}.c"])
+    assert hr.refresh(f"{ns}.d").mode.value == "DIFFERENTIAL"
     assert all(v.ok for v in hr.verify([f"{ns}.{name}" for name in "bcd"]))
 
 

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from headrace.api.facade import Headrace
 from headrace.errors import HeadraceError
+from headrace.reasons import FullReason
 from headrace.sources.postgres.wal.wal_capture import PostgresCapture
 
 
@@ -102,6 +103,23 @@ def test_what_was_landed_is_handed_to_those_who_read_the_mirror(
     hr.refresh(names)  # two landings at once are read from the log
     assert asked
     assert all(verified.ok for verified in hr.verify(names))
+
+
+def test_a_table_that_begins_at_a_gate_misses_nothing(hr: Headrace, ns: str, url: str, db: psycopg.Connection) -> None:
+    """What is landed behind a closed gate is not in the log any more, as nobody was there to read it."""
+    db.execute("CREATE TABLE orders (id int PRIMARY KEY, v int); INSERT INTO orders VALUES (1, 10), (2, 20)")
+    source, name = f"{ns}_gated", f"{ns}.open"
+    hr.sources.create(source, url, ["orders"])
+    hr.close_gate(f"{source}.orders")
+    db.execute("UPDATE orders SET v = 11 WHERE id = 1")
+    hr.sources.land(source)
+    hr.maintain([f"{source}.orders"])
+    hr.create_stream_table(name, f"SELECT id, v FROM {source}.orders", refresh_mode="DIFFERENTIAL")
+    assert rows(hr, name) == [(1, 10), (2, 20)]
+    hr.open_gate(f"{source}.orders")
+    assert hr.refresh(name).reason is FullReason.HISTORY_EXPIRED
+    assert rows(hr, name) == [(1, 11), (2, 20)]
+    assert hr.verify(name).ok
 
 
 def test_mirrors_follow_keys_bags_large_values_and_altered_tables(

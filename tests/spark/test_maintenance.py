@@ -20,7 +20,7 @@ from headrace.lake.maintenance_tasks import (
     trim_log,
 )
 from headrace.lake.pins import plan_pins
-from headrace.lake.tables import create_log, create_table
+from headrace.lake.tables import COMPLETE_AFTER, create_log, create_table
 from headrace.names import TableName
 
 COLUMNS = (Column("k", "int"),)
@@ -146,11 +146,13 @@ def test_trimming_a_log_rewrites_nothing(lake, fresh: Callable[..., TableName]) 
     lake.runner.run(create_log(log, COLUMNS, location=location, format_version=3))
     for version in (1, 2, 3):
         lake.runner.run(f"INSERT INTO {log.sql} SELECT 1, 1L, {version}L")
-    lake.runner.run(trim_log(log, 2).sql)
+    for task in trim_log(log, 2):
+        lake.runner.run(task.sql)
     summary = lake.meta(log).current.summary
     assert (summary["operation"], summary["deleted-data-files"]) == ("delete", "2")
     assert "added-data-files" not in summary
     assert lake.runner.scalar(f"SELECT min(__hr_version) FROM {log.sql}") == 3
+    assert lake.meta(log).properties[COMPLETE_AFTER] == "2"
 
 
 def test_compacting_a_missing_table_is_a_plain_error(lake) -> None:

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from headrace.errors import EnvironmentFault
 from headrace.lake.metadata import Snapshot, TableMeta, local_path
-from headrace.lake.tables import VERSION, string_literal
+from headrace.lake.tables import VERSION, set_complete_after, string_literal
 from headrace.names import STAGING, SYSTEM_NAMESPACE, TableName, quote
 
 
@@ -137,9 +137,10 @@ def compact(table: TableName) -> Task:
     return Task(Chore.COMPACT, table, _call(table, "rewrite_data_files", f"options => map({options})"))
 
 
-def trim_log(log: TableName, through: int) -> Task:
+def trim_log(log: TableName, through: int) -> tuple[Task, Task]:
     """Drop the change log's entries up to a version; whole files, without rewriting."""
-    return Task(Chore.TRIM_LOG, log, f"DELETE FROM {log.sql} WHERE {quote(VERSION)} <= {through}")
+    noted = Task(Chore.TRIM_LOG, log, set_complete_after(log, through))
+    return noted, Task(Chore.TRIM_LOG, log, f"DELETE FROM {log.sql} WHERE {quote(VERSION)} <= {through}")
 
 
 def remove_orphans(

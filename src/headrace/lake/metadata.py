@@ -6,7 +6,7 @@ import datetime as dt
 import gzip
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlparse
@@ -82,6 +82,7 @@ class TableMeta:
         field_ids: Iceberg field ids by schema id.
         schema_id: The current schema's id.
         refs: Branches and tags: name to snapshot id.
+        properties: Table properties.
     """
 
     metadata_location: str
@@ -94,6 +95,7 @@ class TableMeta:
     field_ids: Mapping[int, tuple[int, ...]]
     schema_id: int
     refs: Mapping[str, int]
+    properties: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -217,6 +219,7 @@ def parse_metadata(location: str, data: Json, former: TableMeta | None = None) -
         field_ids={s.get("schema-id", 0): tuple(f["id"] for f in s["fields"]) for s in schemas},
         schema_id=data.get("current-schema-id", 0),
         refs={name: ref["snapshot-id"] for name, ref in (data.get("refs") or {}).items()},
+        properties=data.get("properties") or {},
     )
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from headrace.algebra.schema import Column
 from headrace.algebra.types import mentions
@@ -16,6 +18,10 @@ VERSION = f"{RESERVED_PREFIX}version"
 
 OPERATION = f"{RESERVED_PREFIX}op"
 """Column of the change logs of mirrors: the place of a row in the order in which its source was landed."""
+
+COMPLETE_AFTER = "headrace-complete-after"
+"""Property of a change log: it has the changes of all versions after this one. A reader that reflects an older version
+cannot follow it; a log without the property, of a former release, is taken to be complete."""
 
 _V3_ONLY = ("variant", "geometry", "geography", "void")
 
@@ -105,6 +111,7 @@ def create_table(
     location: str,
     format_version: int,
     append_only: bool = False,
+    further: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
     """Return the statement that creates a table, empty.
 
@@ -114,13 +121,14 @@ def create_table(
         location: Its folder.
         format_version: 2 or 3.
         append_only: A change log: rows are only added, or deleted by whole versions.
+        further: Properties besides those of all tables.
 
     Raises:
         Unsupported: `TYPE_NOT_STORABLE` when this format cannot hold a column's type.
     """
     _check_types(columns, format_version)
     body = ", ".join(f"{quote(c.name)} {c.type}" for c in columns)
-    properties = table_properties(format_version, append_only=append_only)
+    properties = {**table_properties(format_version, append_only=append_only), **further}
     options = ", ".join(f"{string_literal(k)} = {string_literal(v)}" for k, v in properties.items())
     return (
         f"CREATE TABLE {table.sql} ({body}) USING iceberg LOCATION {string_literal(location)} TBLPROPERTIES ({options})"
@@ -128,7 +136,13 @@ def create_table(
 
 
 def create_log(
-    log: TableName, columns: tuple[Column, ...], *, location: str, format_version: int, numbered: bool = False
+    log: TableName,
+    columns: tuple[Column, ...],
+    *,
+    location: str,
+    format_version: int,
+    after: int = 0,
+    numbered: bool = False,
 ) -> str:
     """Return the statement that creates a change log.
 
@@ -140,6 +154,7 @@ def create_log(
         columns: The columns of the table whose changes it has.
         location: Its folder.
         format_version: 2 or 3.
+        after: The version that the table has; the changes from there on are going to be in the log.
         numbered: Its rows have operation ids, as those of mirrors do.
     """
     return create_table(
@@ -148,7 +163,13 @@ def create_log(
         location=location,
         format_version=format_version,
         append_only=True,
+        further={COMPLETE_AFTER: str(after)},
     )
+
+
+def set_complete_after(log: TableName, version: int) -> str:
+    """Return the statement that notes after which version a change log is complete."""
+    return f"ALTER TABLE {log.sql} SET TBLPROPERTIES ('{COMPLETE_AFTER}' = '{version}')"
 
 
 def _check_types(columns: tuple[Column, ...], format_version: int) -> None:

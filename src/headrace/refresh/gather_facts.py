@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from itertools import islice
 
 from headrace.catalog import Catalog, Definition, HistoryEntry, StreamTable, Version
 from headrace.catalog.state.reader import Reader
 from headrace.definitions.details import Details, SourceUse, from_json, to_json
 from headrace.errors import UserError
 from headrace.frontier import Frontier
+from headrace.lake.change_logs import complete_after, logged_rows
 from headrace.lake.clock_table import clock_change_sql, clock_sql
 from headrace.lake.metadata import TableMeta
 from headrace.lake.tables import VERSION
@@ -294,11 +294,15 @@ def _stream_change(facts: SourceFacts, state: TableState, use: SourceUse, old: V
     if kept is None:
         detail = f"{use.name} keeps no change log"
         return _with(facts, obstacle=Obstacle(FullReason.SOURCE_NOT_INCREMENTAL, detail))
+    begins = complete_after(log) if log is not None else 0
+    if old.version < begins:
+        detail = f"the change log of {use.name} begins after version {begins}, and version {old.version} was read"
+        return _with(facts, obstacle=Obstacle(FullReason.HISTORY_EXPIRED, detail))
     columns = tuple(column.name for column in use.columns)
     listed = ", ".join((*map(quote, columns), WEIGHT))
     entries = f"FROM {head.found_at(kept).sql} WHERE {VERSION} > {old.version} AND {VERSION} <= {head.version.version}"
     before = rows_sql(head.found_at(use.name), head.meta, old.snapshot_id)
-    rows = _logged(head.version.version - old.version, head.newer, log)
+    rows = _logged(old, head, log)
     common = log and logged_change(
         state.table.name,
         use.name,
@@ -314,15 +318,12 @@ def _stream_change(facts: SourceFacts, state: TableState, use: SourceUse, old: V
     return _with(facts, before=before, change=change, change_rows=rows, logged=True, common=common)
 
 
-def _logged(versions: int, newer: int, log: TableMeta | None) -> int | None:
-    """Return rows in entries of a change log, but for the newest ones.
-
-    Each version is one appended snapshot.
-    """
+def _logged(old: Version, head: Head, log: TableMeta | None) -> int | None:
     if log is None:
         return None
-    appended = (s.count("added-records") for s in log.ancestors(log.current_snapshot_id) if s.operation == "append")
-    return sum(islice(appended, newer, newer + versions))
+    now, kept = head.version, head.meta.snapshots
+    since, until = (kept.get(each.snapshot_id or 0) for each in (old, now))
+    return logged_rows(log, now.version - old.version, head.newer, since, until if head.newer else None)
 
 
 def _table_change(facts: SourceFacts, state: TableState, use: SourceUse, old: Version, head: Head) -> SourceFacts:

@@ -184,7 +184,7 @@ def _table(
         needed = needs.snapshots.get(stored, frozenset()) | current
         if stored == table.log:
             through = trimmable(needs, table.name)
-            tasks: tuple[Task, ...] = () if through is None else (trim_log(staged, through),)
+            tasks: tuple[Task, ...] = () if through is None else trim_log(staged, through)
             tasks += tuple(t for t in plan_maintenance(staged, meta, needed=needed, now=now, policy=policy))
         else:
             tasks = plan_maintenance(staged, meta, needed=needed, now=now, policy=policy)

@@ -230,7 +230,7 @@ class Redefiner:
         if table.log is not None:
             log = table.log if same else names.log.within(LAKE)
         if log is not None and not same:
-            self.tables.make_log(names.log, details.output, suffix)
+            self.tables.make_log(spec.name, details.output, suffix)
         gone = tuple(t for t in table.stored if t not in (spec.name, companion, log))
         definition = definition_of(spec, details, companion, log)
         return Redefinition(definition, new.reason, gone, remade=not same, by_user=new.by_user)
@@ -251,7 +251,7 @@ class Redefiner:
             suffix = new_suffix()
             log = stored_names(name, suffix).log
             written.append(log.within(LAKE))
-            self.tables.make_log(log, from_json(made[name].definition.details).output, suffix)
+            self.tables.make_log(name, from_json(made[name].definition.details).output, suffix)
             made[name] = replace(made[name], definition=replace(made[name].definition, log=log.within(LAKE)))
         return made
 

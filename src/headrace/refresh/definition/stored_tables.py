@@ -44,13 +44,27 @@ class StoredTables:
         self._run(f"DROP TABLE IF EXISTS {table.sql}")
         self.make(table, columns, suffix)
 
-    def make_log(self, log: TableName, columns: Sequence[Column], suffix: str) -> None:
-        """Create the change log of a table of some columns, empty."""
-        location = table_location(self.warehouse, log, suffix)
+    def make_log(self, name: TableName, columns: Sequence[Column], suffix: str) -> TableName:
+        """Create the change log of a stream table, empty: it begins after the version that the table is at.
+
+        Args:
+            name: The stream table.
+            columns: Its columns.
+            suffix: What the name of the log ends with.
+        """
+        log = stored_names(name, suffix).log
+        newest = self.catalog.newest_versions([name]).get(name)
         self._run(
             create_namespace(STAGING, (SYSTEM_NAMESPACE,)),
-            create_log(log, tuple(columns), location=location, format_version=self.format_version),
+            create_log(
+                log,
+                tuple(columns),
+                location=table_location(self.warehouse, log, suffix),
+                format_version=self.format_version,
+                after=0 if newest is None else newest.version,
+            ),
         )
+        return log.within(LAKE)
 
     def logless(self, sources: Iterable[TableName]) -> tuple[TableName, ...]:
         """Return stream tables among sources that keep no change log yet."""
@@ -60,11 +74,8 @@ class StoredTables:
     def start_logs(self, names: Iterable[TableName]) -> None:
         """Start change logs from the versions the tables are at; the callers hold their leases."""
         for name in names:
-            suffix = new_suffix()
-            log = stored_names(name, suffix).log
-            self.make_log(log, from_json(self.catalog.stream_table(name).details).output, suffix)
-            begun = LogChange(name, log.within(LAKE))
-            self.catalog.publish(Publication(swaps=(Swap(log.within(LAKE), None),), logs=(begun,)))
+            log = self.make_log(name, from_json(self.catalog.stream_table(name).details).output, new_suffix())
+            self.catalog.publish(Publication(swaps=(Swap(log, None),), logs=(LogChange(name, log),)))
 
     def end_unread_logs(self, *, patience: float = 0.0) -> None:
         """End change logs that nobody reads any more; a new reader starts a new one.

@@ -43,7 +43,7 @@ def test_scripts_come_from_files_and_stdin(ns: str, done: Run, tmp_path: Path) -
         f"""-- a pipeline; two statements
         CREATE STREAM TABLE {ns}.big AS SELECT id, ';' AS mark FROM {ns}.orders WHERE amount > 10;
         CREATE STREAM TABLE {ns}.regions SCHEDULE '1 minute' AS SELECT DISTINCT region FROM {ns}.orders;
-        SHOW STREAM TABLES IN {ns}"""
+        SHOW STREAM TABLES IN LAKE.{ns}"""
     )
     text = done("sql", "-f", script).stdout
     assert f"{ns}.big" in text

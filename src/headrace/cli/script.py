@@ -40,6 +40,8 @@ def run_script(
             value = _value(found[1], limit)
         if asked.json:
             documents.append({"statement": found[0].sql, "result": answers.document(value)})
+        elif answers.is_nothing(value):
+            write(answers.nothing(found[0]))
         else:
             write(render(value))
 

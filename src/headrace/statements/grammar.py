@@ -850,3 +850,6 @@ _STATEMENTS: tuple[tuple[tuple[str, ...], str, str, Callable[[_Reader], Statemen
     (("DROP", "REFRESH"), "GROUP", forms.DROP_GROUP, _drop_group),
 )
 """Every statement: the words that make it ours, the words that must follow, its form for messages, and its reader."""
+
+BEGINNINGS = tuple(" ".join((*words, follows)).replace(" (", "").strip() for words, follows, _, _ in _STATEMENTS)
+"""The words with which statements begin that are not Spark's."""

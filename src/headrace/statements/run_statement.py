@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from headrace.errors import HeadraceError, UserError, place_at
-from headrace.names import quote
+from headrace.names import LAKE, quote, split_identifier
 from headrace.statements import grammar as st
 from headrace.suggestions import suggesting_tables
 
@@ -115,13 +115,15 @@ def _explain(hr: Headrace, statement: st.ExplainStreamTable, script: str) -> Any
 
 
 def _show(hr: Headrace, statement: st.ShowStreamTables, script: str) -> Any:
-    prefix = ".".join(statement.namespace) + "." if statement.namespace else ""
+    within = tuple(part.lower() for part in statement.namespace or ())
+    within = within[1:] if within[:1] == (LAKE,) else within  # names come without it
     patterns = statement.like.lower().split("|") if statement.like else ["*"]
-    return tuple(
-        info
-        for info in hr.status()
-        if info.name.startswith(prefix) and any(fnmatchcase(info.name.lower().split(".")[-1], p) for p in patterns)
-    )
+
+    def shown(name: str) -> bool:
+        *namespace, table = split_identifier(name.lower())
+        return tuple(namespace[: len(within)]) == within and any(fnmatchcase(table, p) for p in patterns)
+
+    return tuple(info for info in hr.status() if shown(info.name))
 
 
 def _show_create(hr: Headrace, statement: st.ShowCreateStreamTable, script: str) -> Any:

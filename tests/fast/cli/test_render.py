@@ -14,6 +14,8 @@ from headrace.cli.render import answers, explanation, running, tables, validatio
 from headrace.project.doctor import Check, Outcome
 from headrace.reasons import FullReason
 from headrace.results.refresh_results import Explanation, Mode, Status, StrategyInfo, Validation, VerifyResult
+from headrace.results.repair_results import RepairResult
+from headrace.statements.grammar import parse_script
 
 
 def drawn(parts: Iterable[RenderableType]) -> str:
@@ -164,8 +166,9 @@ def test_validation_shows_each_construct_or_what_stands_in_the_way() -> None:
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        ((), "no stream table"),
         (None, "OK"),
+        (True, "OK"),
+        ((RepairResult("shop.a", "restored", "an append of somebody else's"),), "restored"),
         (("shop.a", "shop.b"), "shop.a, shop.b"),
         (refreshed(), "shop.revenue"),
         ((info(),), "ACTIVE"),
@@ -174,6 +177,21 @@ def test_validation_shows_each_construct_or_what_stands_in_the_way() -> None:
 )
 def test_answers_by_their_type(value: object, text: str) -> None:
     assert text in drawn(answers.answer(value))
+
+
+@pytest.mark.parametrize(
+    ("script", "text"),
+    [
+        ("REFRESH ALL STREAM TABLES", "Everything is up to date."),
+        ("REPAIR ALL STREAM TABLES", "Nothing is damaged"),
+        ("DROP SINK IF EXISTS s", "There was none."),
+        ("SHOW SINKS", "There are none."),
+    ],
+)
+def test_what_finds_nothing_says_so(script: str, text: str) -> None:
+    (statement,) = parse_script(script)
+    assert text in drawn(answers.nothing(statement))
+    assert [answers.is_nothing(value) for value in ((), [], False, None, True, "", (1,))] == [True] * 3 + [False] * 4
 
 
 def test_rows_keep_duplicate_columns_and_say_when_there_are_more() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from headrace.cli.prompt.switches import MORE_FORMS, SWITCHES
+from headrace.statements.grammar import BEGINNINGS
 
 STATEMENTS = """\
 SQL, ended by ; and run by Spark, and Headrace's own statements:
@@ -12,6 +13,7 @@ SQL, ended by ; and run by Spark, and Headrace's own statements:
   ALTER STREAM TABLE name SET SCHEDULE '5 minutes';     DROP STREAM TABLE [IF EXISTS] name [CASCADE];
   REFRESH STREAM TABLE name [FULL];                     REFRESH ALL STREAM TABLES;
   EXPLAIN STREAM TABLE name;                            SHOW STREAM TABLES;
+These begin so; one that is not whole is answered with its form:
 """
 VERBS = """\
 All verbs of the command line with their options: status, refresh shop.revenue --full, help history.
@@ -33,5 +35,6 @@ def help_text(verbs: click.Group) -> str:
     switches = click.HelpFormatter(width=100)
     with switches.section("Switches"):
         switches.write_dl([(switch.form, switch.help) for switch in SWITCHES.values()] + list(MORE_FORMS))
-    parts = (STATEMENTS, switches.getvalue(), VERBS + listed.getvalue(), KEYS)
+    beginnings = click.wrap_text(", ".join(BEGINNINGS), 100, "  ", "  ")
+    parts = (f"{STATEMENTS}{beginnings}\n", switches.getvalue(), VERBS + listed.getvalue(), KEYS)
     return "\n".join(part.lstrip("\n") for part in parts) + "\n"

@@ -14,6 +14,8 @@ from headrace.cli.render.expanded import expanded
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from headrace.statements.grammar import Statement
+
 NUMBERS = ("int", "bigint", "smallint", "tinyint", "float", "double", "decimal")
 
 
@@ -74,6 +76,7 @@ def answer(value: Any, *, lines: bool = False, more: str = "--limit") -> Iterato
     from headrace.cli.render import deployments, keys, safeguards, sinks, sources
     from headrace.deploy.deployment_results import GreenInfo, PromotionResult
     from headrace.results.refresh_results import Explanation, RefreshResult, StreamTableInfo
+    from headrace.results.repair_results import RepairResult
     from headrace.results.sink_results import SinkInfo, SinkResult, SinkVerifyResult
     from headrace.results.source_results import LandingResult, SourceInfo
 
@@ -85,6 +88,8 @@ def answer(value: Any, *, lines: bool = False, more: str = "--limit") -> Iterato
         yield from rows(value, lines=lines, more=more)
     elif isinstance(first, RefreshResult):
         yield from tables.refreshes(items)
+    elif isinstance(first, RepairResult):
+        yield from tables.repairs(items)
     elif isinstance(first, StreamTableInfo):
         yield from tables.standing(items, dt.datetime.now(dt.UTC))
     elif isinstance(first, LandingResult):
@@ -112,7 +117,39 @@ def answer(value: Any, *, lines: bool = False, more: str = "--limit") -> Iterato
     elif isinstance(first, str):
         yield ", ".join(items)
     else:
-        yield "OK" if value is None else "Nothing: no stream table was concerned."
+        yield "OK"
+
+
+def is_nothing(value: Any) -> bool:
+    """Return whether a statement found nothing to show, or nothing to do."""
+    return value is False or (isinstance(value, (list, tuple)) and not value)
+
+
+def nothing(statement: Statement) -> Iterator[RenderableType]:
+    """Yield for people that a statement found nothing.
+
+    Args:
+        statement: The statement, of whose result `is_nothing` holds.
+    """
+    from headrace.statements.grammar import (
+        DropRefreshGroup,
+        DropSink,
+        DropSource,
+        DropStreamTable,
+        RefreshStreamTable,
+        RepairStreamTable,
+        SetGate,
+    )
+
+    match statement:
+        case RefreshStreamTable():
+            yield from tables.refreshes(())
+        case RepairStreamTable():
+            yield from tables.repairs(())
+        case DropStreamTable() | DropSource() | DropSink() | DropRefreshGroup() | SetGate():
+            yield "There was none."
+        case _:
+            yield "There are none."
 
 
 def rows(found: Rows, *, lines: bool = False, more: str = "--limit") -> Iterator[RenderableType]:

@@ -145,7 +145,7 @@ def drop(asked: Invocation, name: str, deployment: str) -> None:
 @LAG
 @pass_invocation
 def status(asked: Invocation, name: str | None, deployment: str | None, lag_threshold: str | None) -> None:
-    """Show where deployments stand: loading, catching up, converged, failed, promoted."""
+    """Show where deployments stand: loading, catching up, converged, blocked, failed, promoted."""
     if name is not None:
         _one_of(name, deployment)
     threshold = None if lag_threshold is None else duration("lag_threshold", lag_threshold)

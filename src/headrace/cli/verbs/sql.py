@@ -33,8 +33,8 @@ def sql(asked: Invocation, statement: str | None, files: tuple[Path, ...], limit
 
     Without arguments: stdin, or a prompt, which also knows all verbs; help; in it lists the rest.
 
-    CREATE, ALTER, DROP, REFRESH, EXPLAIN and SHOW STREAM TABLE(S), CREATE, DROP and SHOW SOURCE(S) are Headrace's;
-    the rest goes to Spark. A script stops at the first statement that fails; what ran before it stays.
+    Statements about stream tables, deployments, sources, sinks, gates, keys, watermarks and refresh groups are
+    Headrace's; the rest goes to Spark. A script stops at the first statement that fails; what ran before it stays.
 
     \b
     Examples:

@@ -70,7 +70,10 @@ CAPTURES = ("wal", "trigger", "auto")
 """How a declared source can be captured."""
 
 SOURCE_KEYS = ("url", "url_env", "tables", "text_columns", "capture", "failover", "kind")
-SINK_KEYS = ("from", "url", "url_env", "table", "key", "schedule", "kind", "on_conflict", "placement")
+SINK_KEYS = (
+    *("from", "url", "url_env", "table", "key", "schedule", "kind"),
+    *("on_conflict", "placement", "distributed_by", "colocated_with"),
+)
 """What a declared source or sink of PostgreSQL may have, besides shards."""
 
 SHARD_KEYS = ("shards", "shard_column", "availability", "same_key")
@@ -392,7 +395,8 @@ def _declared_sink(file: Path, name: str, of: object) -> DeclaredSink:
             f"[sinks.{name}] in {file} cannot be read.",
             detail=_unknown(given, SINK_KEYS) if given.keys() - SINK_KEYS and kind is None else None,
             hint='Write from = "shop.revenue", url = "postgresql://…" or url_env = "NAME", table = "schema.table", and '
-            'where needed key = ["column", …], schedule = "…", on_conflict = "refuse" or "overwrite".',
+            'where needed key = ["column", …], schedule = "…", on_conflict = "refuse" or "overwrite", placement = "…", '
+            'distributed_by = "column", colocated_with = "schema.table".',
         )
     return DeclaredSink(str(stream), url[0], str(table), key, schedule, None if kind is None else str(kind), given)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import inspect
 import re
 import shlex
 from collections.abc import Iterator, Mapping
@@ -15,6 +16,8 @@ import click
 import pytest
 
 from headrace import config
+from headrace.api.database_sinks import Sinks
+from headrace.api.database_sources import Sources
 from headrace.api.facade import Headrace
 from headrace.cli.main import app
 from headrace.error_codes.document import document
@@ -225,10 +228,37 @@ def test_statements_have_the_forms_that_messages_show(form: str) -> None:
     assert getattr(forms, form) in text_of("docs/sql.md")
 
 
-def test_every_method_is_documented() -> None:
-    text = text_of("docs/python.md")
-    public = [name for name in vars(Headrace) if not name.startswith("_")]
-    assert not [name for name in public if not re.search(rf"`(?:hr\.)?{name}[`(]", text)]
+INNER = {"add_node", "land_for", "due", "refuse_own_tables", "write_batch", "write_for"}
+"""Methods that other parts of Headrace call, and users have no need of."""
+
+
+def items_of(section: str | None) -> list[str]:
+    """The items and rows of a section of the reference; None: of all sections."""
+    parts = re.findall(r"^## (.*?)$(.*?)(?=^## |\Z)", text_of("docs/python.md"), flags=re.MULTILINE | re.DOTALL)
+    text = "".join(part for title, part in parts if section in (None, title))
+    return re.split(r"^(?=- |\|)", text, flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize(("of", "section"), [(Headrace, None), (Sources, "Database sources"), (Sinks, "Sinks")])
+def test_every_method_and_parameter_is_documented(of: type, section: str | None) -> None:
+    items, missing = items_of(section), []
+    for name in (name for name in dir(of) if not name.startswith("_") and name not in INNER):
+        told = [item for item in items if re.search(rf"\b{name}[`(]", item)]
+        method = getattr(of, name)
+        asked = inspect.signature(method).parameters.keys() - {"self"} if callable(method) else set[str]()
+        words = asked if told else {name}
+        missing += [f"{name}: {word}" for word in words if not any(re.search(rf"\b{word}\b", item) for item in told)]
+    assert not missing
+
+
+# ---- headrace.toml
+
+
+@pytest.mark.parametrize("page", ["docs/configuration.md", "docs/sinks.md", "docs/postgresql.md", "docs/scheduling.md"])
+def test_examples_of_settings_can_be_read(page: str, tmp_path: Path) -> None:
+    for block in re.findall(r"^```toml\n(.*?)^```", text_of(page), flags=re.MULTILINE | re.DOTALL):
+        (tmp_path / "headrace.toml").write_text(block, encoding="utf-8")
+        config.load(tmp_path, environ={})
 
 
 # ---- the command line

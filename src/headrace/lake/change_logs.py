@@ -1,4 +1,4 @@
-"""Tells from a change log's metadata alone how far back it goes, and how many rows it received."""
+"""Tells from a change log's metadata how far back it goes, and how many rows it received.
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from headrace import config
 from headrace.errors import EnvironmentFault, UserError
 
 TEMPLATE = """\
-# A Headrace project. Every setting can also come from the environment: HEADRACE_CATALOG_URL, HEADRACE_WAREHOUSE, ...;
+# A Headrace project. Its own settings can also come from the environment (HEADRACE_WAREHOUSE, ...),
 # Spark's options from HEADRACE_SPARK_OPTIONS="spark.driver.memory=4g spark.eventLog.enabled=true".
 [headrace]
 catalog_url = {catalog_url}

@@ -36,7 +36,10 @@ CODES = (
     ErrorCode(
         "SOURCE_DIFFERS",
         message="A source exists, but not as `headrace.toml` declares it.",
-        cause=("Another connection string; or a table with other columns, another condition, or of another name."),
+        cause=(
+            "Another connection string, kind, way to capture or `failover`; other shards, or something else said of "
+            "them; or a table with other columns, another condition, or of another name."
+        ),
         remedy="Correct the file, or drop that table (or source) and apply again.",
         retry="no",
     ),

@@ -45,7 +45,7 @@ class StoredTables:
         self.make(table, columns, suffix)
 
     def make_log(self, name: TableName, columns: Sequence[Column], suffix: str) -> TableName:
-        """Create the change log of a stream table, empty: it begins after the version that the table is at.
+        """Create a stream table's change log, empty: it begins after the version the table has.
 
         Args:
             name: The stream table.

@@ -1,4 +1,4 @@
-"""Tells from a change log's metadata how far back it goes, and how many rows it received.
+"""Tells from a change log's metadata how far back it goes, and how many rows it got."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def logged_rows(log: TableMeta, versions: int, newer: int, since: Snapshot | Non
 
 
 def _received(log: TableMeta, since: int, until: int | None) -> int:
-    """Return the rows received between two commits; the totals tell of snapshots that are not kept."""
+    """Return rows received between two commits; totals tell of snapshots that are not kept."""
     rows, total = 0, None
     for snapshot in sorted(log.snapshots.values(), key=lambda each: each.sequence_number):
         late = snapshot.timestamp_ms - TOGETHER_MS

@@ -72,7 +72,8 @@ class Delivery:
         relation: The stream table's identity.
         columns: The stream table's columns.
         version: The version to bring it to.
-        log: The change log that `changes` reads; another one than at the sink's position has not all of them.
+        log: The change log that `changes` reads; another one than at the sink's position has not all of them. None
+            where there is none, so that nothing tells what changed.
         rows: The stream table's rows at that version.
         changes: What changed from a version to that one.
         anew: Make the target equal whatever it holds, and whatever shape the stream table had before.
@@ -84,7 +85,7 @@ class Delivery:
     relation: int
     columns: tuple[Column, ...]
     version: int
-    log: str
+    log: str | None
     rows: Rows
     changes: Changes
     anew: bool = False

@@ -123,6 +123,10 @@ def test_a_log_can_be_set_and_taken_away(catalog: Catalog) -> None:
         catalog.publish(Publication(logs=(LogChange(REVENUE, None),)))
     assert refused.value.code == "DEFINITION_CHANGED"
     catalog.drop_stream_table(TOP)
+    catalog.create_sink("out", "uuid", "postgres", REVENUE, {}, None)
+    with pytest.raises(EnvironmentFault, match="DEFINITION_CHANGED"):
+        catalog.publish(Publication(logs=(LogChange(REVENUE, None),)))
+    catalog.drop_sink("out")
     catalog.publish(Publication(logs=(LogChange(REVENUE, None),)))
     assert catalog.stream_table(REVENUE).stored == (REVENUE, companion)
 

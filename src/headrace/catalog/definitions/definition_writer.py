@@ -206,12 +206,13 @@ def set_log(connection: Connection, name: TableName, now: dt.datetime, log: Tabl
     """Say where a stream table's change log is; None means that it has none.
 
     Raises:
-        EnvironmentFault: `DEFINITION_CHANGED` when it is to end and a stream table reads it by now.
+        EnvironmentFault: `DEFINITION_CHANGED` when it is to end and a stream table or a sink reads it by now.
     """
-    if log is None and _read_by_others(connection, [stream_id(connection, name)]):
+    own = stream_id(connection, name)
+    if log is None and (_read_by_others(connection, [own]) or sink_rows.has_sinks(connection, own)):
         raise EnvironmentFault(
             "DEFINITION_CHANGED",
-            f"The change log of {name} was to end, and a stream table reads it by now; nothing was published.",
+            f"The change log of {name} was to end, and something reads it by now; nothing was published.",
             hint="Nothing needs to be done.",
             retryable=True,
         )

@@ -258,6 +258,11 @@ def drop(connection: Connection, name: str) -> None:
     connection.execute(sa.delete(t.sink).where(t.sink.c.name == name))
 
 
+def has_sinks(connection: Connection, relation: int) -> bool:
+    """Return whether there are sinks of a stream table."""
+    return bool(connection.execute(sa.select(sa.exists().where(t.sink.c.relation_id == relation))).scalar())
+
+
 def refuse_written(connection: Connection, streams: Collection[TableName]) -> None:
     """Refuse to drop stream tables that sinks write.
 

@@ -67,9 +67,8 @@ def deliver(
         raise _changed(delivery, f"{schema}.{name}", "it was dropped")
     written, table = of.made(schema, name) if table is None else (of.written(table), table)
     made = kept.made if kept is not None else written.how == "load" and of.is_new
-    moved = Kept(
-        delivery.version, delivery.relation, delivery.log, table.oid, recorded(delivery.columns), written.rows, made
-    )
+    log, columns = delivery.log or position_table.NO_LOG, recorded(delivery.columns)
+    moved = Kept(delivery.version, delivery.relation, log, table.oid, columns, written.rows, made)
     position_table.move(connection, delivery.sink, delivery.name, delivery.stream, str(table), moved)
     channel = sql.Literal(f"headrace_{delivery.name}")
     connection.execute(sql.SQL("SELECT pg_notify({}, {})").format(channel, sql.Literal(_told_to(delivery, written))))
@@ -196,7 +195,7 @@ class _Delivering:
             return self._difference(rows, table)
         if kept.target != table.oid:
             raise _changed(self._delivery, str(table), "it was dropped and created again")
-        if kept.log != self._delivery.log:  # the log that would tell is gone
+        if self._delivery.log is None or kept.log != self._delivery.log:  # the log that would tell is gone
             return self._difference(rows, table)
         return self._change(rows, table, kept)
 

@@ -16,6 +16,9 @@ from headrace.sinks.postgres.target_connection import Connection
 SCHEMA = "headrace"
 TABLE = f"{SCHEMA}.sink_position"
 
+NO_LOG = ""
+"""In the place of a change log where there was none."""
+
 _DDL = f"""
 CREATE TABLE IF NOT EXISTS {TABLE} (
   sink uuid PRIMARY KEY,
@@ -42,7 +45,7 @@ class Kept:
     Args:
         version: The version that the target's rows are.
         relation: The stream table's identity.
-        log: The change log at that version.
+        log: The change log at that version; `NO_LOG` for none.
         target: The table's oid.
         columns: Names and types of the stream table's columns then.
         rows: Rows that the target has by what was written.

@@ -1,0 +1,75 @@
+"""Sinks over real Iceberg tables, without Spark: how they are created and written, and what goes wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pyarrow as pa
+import pytest
+from kit.sink_rows import new_sink, options
+from kit.stored_project import StoredProject
+
+from headrace.catalog import LogChange, NewVersion, Publication, Swap
+from headrace.names import LAKE, TableName
+from headrace.refresh.definition import stored_tables
+
+REVENUE = TableName(LAKE, ("shop",), "revenue")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[StoredProject]:
+    made = StoredProject(tmp_path / "shop")
+    made.source()
+    made.stream_table("revenue")
+    yield made
+    made.close()
+
+
+def advance(project: StoredProject, version: int) -> None:
+    """Publish a version of `shop.revenue` with one more row."""
+    catalog = project.hr._catalog
+    before = catalog.pointers(LAKE, [REVENUE])[REVENUE].metadata_location
+    table = project.staging.load_table("shop.revenue")
+    table.append(pa.table({"k": pa.array([100 + version], pa.int64())}))
+    snapshot = table.current_snapshot()
+    assert snapshot is not None
+    new = NewVersion(REVENUE, version, snapshot.snapshot_id, 3 + version, str(table.metadata.table_uuid))
+    catalog.publish(Publication(swaps=(Swap(REVENUE, before),), versions=(new,)))
+
+
+def there(db: psycopg.Connection) -> list[Any]:
+    return [row[0] for row in db.execute("SELECT k FROM out ORDER BY k").fetchall()]
+
+
+def test_a_change_log_that_a_new_sink_reads_is_not_ended(
+    project: StoredProject, url: str, db: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sink comes after it was found that nobody reads the log, and before the log is ended."""
+    holding = stored_tables.holding_leases
+
+    def held_once_a_sink_reads_it(catalog: Any, resources: Sequence[str], **given: Any) -> AbstractContextManager[Any]:
+        monkeypatch.setattr(stored_tables, "holding_leases", holding)
+        project.hr.sinks.create("out", "shop.revenue", url, "public.out")
+        return holding(catalog, resources, **given)
+
+    monkeypatch.setattr(stored_tables, "holding_leases", held_once_a_sink_reads_it)
+    project.hr._engine().creator.tables.end_unread_logs()
+    assert project.hr.sinks.status("out").version == 0
+    assert project.hr._catalog.stream_table(REVENUE).log is not None
+
+
+def test_a_sink_goes_on_without_a_change_log(project: StoredProject, url: str, db: psycopg.Connection) -> None:
+    catalog = project.hr._catalog
+    catalog.publish(Publication(logs=(LogChange(REVENUE, None),)))
+    catalog.create_sink("out", new_sink(), "postgres", REVENUE, options(url), None)
+    (written,) = project.hr.sinks.write("out")
+    assert (written.how, written.rows) == ("load", 3)
+    for version in (1, 2):
+        advance(project, version)
+        (written,) = project.hr.sinks.write("out")
+        assert (written.how, written.inserted, written.deleted) == ("difference", 1, 0)
+    assert there(db) == [0, 1, 2, 101, 102]

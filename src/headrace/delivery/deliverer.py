@@ -11,6 +11,7 @@ import random
 import time
 import uuid
 from collections.abc import Sequence
+from contextlib import ExitStack, suppress
 
 from headrace.catalog import Catalog, Sink, resource_of
 from headrace.catalog.relations import not_found
@@ -81,14 +82,23 @@ class Deliverer:
         of.check(options, columns_of(table), captured)
         with holding_leases(self._catalog, [resource_of(stream)], patience=self._patience):
             self._tables.start_logs(self._tables.logless([stream]))
-            self._catalog.create_sink(name, str(uuid.uuid4()), of.name, stream, options, schedule)
+            sink = self._catalog.create_sink(name, str(uuid.uuid4()), of.name, stream, options, schedule)
         try:
             results = self.write([name])
         except BaseException:  # an interrupt, too, must not leave half a sink behind
-            self._catalog.drop_sink(name)
-            self._tables.end_unread_logs()
+            self._undo(sink)
             raise
         return next((result for result in results if result.sink == name), None)
+
+    def _undo(self, sink: Sink) -> None:
+        """Leave nothing of a sink that could not be created; its target may be committed already."""
+        with ExitStack() as held:
+            with suppress(HeadraceError):  # or somebody who writes all sinks would write it in between
+                held.enter_context(holding_leases(self._catalog, [_resource(sink)], patience=self._patience))
+            with suppress(HeadraceError), sink_kind_of(sink.kind).writing(sink.options, lambda _: None) as target:
+                target.undo_load(sink.options, sink.uuid)
+            self._catalog.drop_sink(sink.name)
+        self._tables.end_unread_logs()
 
     def drop(self, name: str, *, force: bool = False) -> None:
         """Drop a sink; the rows stay where they are.

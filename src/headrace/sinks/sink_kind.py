@@ -156,6 +156,13 @@ class Target(Protocol):
         """Forget a sink's position; the rows stay."""
         ...
 
+    def undo_load(self, options: Json, sink: str) -> None:
+        """Take back a sink's first load, if it was committed.
+
+        Its position goes, and its rows, unless there are rows of others among them, or were before. Waits for a transaction that writes the sink and has not ended.
+        """
+        ...
+
 
 class SinkKind(Protocol):
     """A kind of sink."""

@@ -10,10 +10,14 @@ from typing import Any
 import psycopg
 import pyarrow as pa
 import pytest
+from catalog_kit.proxy import BreakingProxy
+from kit.logical import LogicalServer
 from kit.sink_rows import new_sink, options
 from kit.stored_project import StoredProject
 
 from headrace.catalog import LogChange, NewVersion, Publication, Swap
+from headrace.errors import EnvironmentFault
+from headrace.events import SinkFailed, StageStarted
 from headrace.names import LAKE, TableName
 from headrace.refresh.definition import stored_tables
 
@@ -73,3 +77,68 @@ def test_a_sink_goes_on_without_a_change_log(project: StoredProject, url: str, d
         (written,) = project.hr.sinks.write("out")
         assert (written.how, written.inserted, written.deleted) == ("difference", 1, 0)
     assert there(db) == [0, 1, 2, 101, 102]
+
+
+@pytest.fixture
+def proxy(server: LogicalServer) -> Iterator[BreakingProxy]:
+    proxy = BreakingProxy(server.host)
+    yield proxy
+    proxy.close()
+
+
+@pytest.mark.parametrize("how", ["broken connection", "Ctrl-C"])
+@pytest.mark.parametrize("target", ["made", "empty"])
+def test_nothing_is_left_of_a_creation_that_failed_after_its_target_was_committed(
+    project: StoredProject,
+    url: str,
+    db: psycopg.Connection,
+    proxy: BreakingProxy,
+    monkeypatch: pytest.MonkeyPatch,
+    how: str,
+    target: str,
+) -> None:
+    if target == "empty":
+        db.execute("CREATE TABLE out (k bigint)")
+    far = f"{url.partition('?')[0]}?host=127.0.0.1&port={proxy.port}&sslmode=disable&gssencmode=disable"
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    def break_once(event: object) -> None:
+        if isinstance(event, StageStarted) and event.stage == "sink positioned":
+            proxy.arm("after")
+        if isinstance(event, SinkFailed):
+            proxy.arm("never")
+
+    with monkeypatch.context() as patched:
+        if how == "Ctrl-C":
+            patched.setattr(type(project.hr._catalog), "note_sink_written", interrupted)
+        else:
+            project.hr.events.subscribe(break_once)
+        with pytest.raises((KeyboardInterrupt, EnvironmentFault), match=r"SINK_LOST|^$"):
+            project.hr.sinks.create("out", "shop.revenue", far, "public.out")
+    assert project.hr.sinks.list() == ()
+    assert db.execute("SELECT count(*) FROM headrace.sink_position").fetchone() == (0,)
+    if target == "empty":
+        assert there(db) == []
+    else:
+        assert db.execute("SELECT to_regclass('public.out')").fetchone() == (None,)
+    again = project.hr.sinks.create("out", "shop.revenue", url, "public.out")
+    assert again is not None
+    assert (again.how, there(db)) == ("load", [0, 1, 2])
+
+
+def test_what_others_wrote_is_not_taken_back(
+    project: StoredProject, url: str, db: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    db.execute("CREATE TABLE out (k bigint)")
+
+    def interrupted(*_: object, **__: object) -> None:
+        db.execute("INSERT INTO out VALUES (7)")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(type(project.hr._catalog), "note_sink_written", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        project.hr.sinks.create("out", "shop.revenue", url, "public.out")
+    assert there(db) == [0, 1, 2, 7]
+    assert db.execute("SELECT count(*) FROM headrace.sink_position").fetchone() == (0,)

@@ -76,6 +76,28 @@ def deliver(
     return replace(written, placement=str(table.placement))
 
 
+def undo_load(connection: Connection, options: Mapping[str, Any], kept: Kept) -> None:
+    """Drop the table that a first load has made, or empty the one that it found empty.
+
+    Where others have written rows meanwhile, or it did not ask whose rows there were, these stay with its own.
+
+    Args:
+        connection: Inside a transaction.
+        options: The sink's.
+        kept: Its position after the load.
+    """
+    table = sql.Identifier(*options["table"])
+    found = connection.execute("SELECT to_regclass(%s)::oid::bigint", (table.as_string(connection),)).fetchone()
+    if found != (kept.target,):
+        return
+    if kept.made:
+        connection.execute(sql.SQL("DROP TABLE {}").format(table))
+    elif options["on_conflict"] != OVERWRITE:
+        with connection.transaction():
+            if connection.execute(sql.SQL("DELETE FROM {}").format(table)).rowcount != kept.rows:
+                raise psycopg.Rollback
+
+
 def _told_to(delivery: Delivery, written: Written) -> str:
     return json.dumps(
         {

@@ -10,7 +10,7 @@ from headrace.algebra.schema import Column
 from headrace.errors import UserError
 from headrace.sinks.postgres import cluster_transactions, position_table
 from headrace.sinks.postgres.cluster_rows import row_sets
-from headrace.sinks.postgres.deliver import deliver
+from headrace.sinks.postgres.deliver import deliver, undo_load
 from headrace.sinks.postgres.target_connection import Connection, connected, faults
 from headrace.sinks.postgres.target_table import find_table
 from headrace.sinks.sink_kind import Compared, Delivery, Json, Position, Rows, Told, Written
@@ -74,6 +74,14 @@ class TargetTransaction:
             sets.load_rows(rows())
             there, wanted, missing, unexpected, examples = sets.compare(EXAMPLES)
         return Compared(there[0], there[1], wanted[0], wanted[1], missing, unexpected, examples)
+
+    def undo_load(self, options: Json, sink: str) -> None:
+        """Take back a sink's first load, if it was committed."""
+        with faults():
+            kept = position_table.locked(self._connection, sink)
+            if kept is not None:
+                undo_load(self._connection, options, kept)
+                position_table.forget(self._connection, sink)
 
     def forget(self, sink: str) -> None:
         """Forget a sink's position; the rows stay."""

@@ -159,7 +159,8 @@ class Target(Protocol):
     def undo_load(self, options: Json, sink: str) -> None:
         """Take back a sink's first load, if it was committed.
 
-        Its position goes, and its rows, unless there are rows of others among them, or were before. Waits for a transaction that writes the sink and has not ended.
+        Its position goes, and its rows, unless there are rows of others among them, or were before. Waits for a
+        transaction that writes the sink and has not ended.
         """
         ...
 

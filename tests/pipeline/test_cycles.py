@@ -104,6 +104,29 @@ def test_two_tables_that_read_each_other(cyclic: Headrace, ns: str) -> None:
     assert all(v.ok for v in hr.verify((*names, f"{ns}.n")))
 
 
+def test_what_is_published_while_spark_starts_is_no_difference(
+    cyclic: Headrace, ns: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hr, names = cyclic, (f"{ns}.odd", f"{ns}.even")
+    hr.sql(SETUP.format(ns=ns))
+    hr.sql(CLOSE.format(ns=ns))
+    hr.sql(f"INSERT INTO {ns}.edges VALUES (3, 4)")
+    session = type(hr._lazy)
+    runner = session.runner
+
+    def late(self: Any) -> Any:
+        monkeypatch.setattr(session, "runner", runner)
+        assert {result.mode.value for result in hr.refresh(names)} == {"DIFFERENTIAL"}
+        return runner(self)
+
+    monkeypatch.setattr(session, "runner", late)
+    verified = hr.verify(f"{ns}.odd")
+    assert held(hr, ns) == ways({(1, 2), (2, 1), (2, 3), (3, 4)}), "it was refreshed meanwhile"
+    assert verified.ok
+    assert verified.rows == len(ways({(1, 2), (2, 1), (2, 3)})[0])
+    assert hr.verify(f"{ns}.odd").rows == len(held(hr, ns)[0])
+
+
 AROUND = """
 CREATE TABLE {ns}.base (s BIGINT, d BIGINT) USING iceberg;
 INSERT INTO {ns}.base VALUES (1, 2), (2, 1), (2, 3);

@@ -10,6 +10,7 @@ from headrace.catalog.state.reader import Reader
 from headrace.definitions.details import Details, SourceUse, from_json, to_json
 from headrace.errors import UserError
 from headrace.frontier import Frontier
+from headrace.graph.dag import Dag
 from headrace.lake.change_logs import complete_after, logged_rows
 from headrace.lake.clock_table import clock_change_sql, clock_sql
 from headrace.lake.metadata import TableMeta
@@ -57,24 +58,46 @@ def known(catalog: Catalog, name: TableName) -> TableState:
     """Read one stream table's surroundings from one state of the catalog."""
     catalog.look_at_stream_table(name)
     with catalog.reading() as reader:
-        streams = {t.name: t for t in reader.stream_tables()}
-        table = streams.get(name) or reader.stream_table(name)
-        related = {name, *table.sources}
-        frontiers = reader.frontiers([n for n, t in streams.items() if n == name or not related.isdisjoint(t.sources)])
-        frontier = frontiers.get(name, Frontier())
-        logs = {t.name: t.log for t in streams.values() if t.log is not None}
-        logs |= {m.name: m.log for source in reader.sources() for m in source.mirrors}
-        return TableState(
-            table,
-            streams,
-            frontier,
-            frontiers,
-            reader.versions_at(frontier),
-            reader.newest_version(name),
-            reader.history(name, 4 * PACE_ENTRIES, succeeded=True),
-            _locations(reader, table, logs),
-            logs,
-        )
+        return _known(reader, name)
+
+
+def known_cycle(catalog: Catalog, name: TableName) -> dict[TableName, TableState]:
+    """Read the surroundings of all members of a stream table's cycle from one catalog state.
+
+    Args:
+        catalog: The catalog.
+        name: The stream table.
+
+    Returns:
+        The members, this one among them; it alone where it is in no cycle.
+    """
+    catalog.look_at_stream_table(name)
+    with catalog.reading() as reader:
+        state = _known(reader, name)
+        cyclic = details_of(state.table).cyclic
+        members = Dag({n: t.sources for n, t in state.streams.items()}).component(name) if cyclic else ()
+        return {n: _known(reader, n) for n in members} or {name: state}
+
+
+def _known(reader: Reader, name: TableName) -> TableState:
+    streams = {t.name: t for t in reader.stream_tables()}
+    table = streams.get(name) or reader.stream_table(name)
+    related = {name, *table.sources}
+    frontiers = reader.frontiers([n for n, t in streams.items() if n == name or not related.isdisjoint(t.sources)])
+    frontier = frontiers.get(name, Frontier())
+    logs = {t.name: t.log for t in streams.values() if t.log is not None}
+    logs |= {m.name: m.log for source in reader.sources() for m in source.mirrors}
+    return TableState(
+        table,
+        streams,
+        frontier,
+        frontiers,
+        reader.versions_at(frontier),
+        reader.newest_version(name),
+        reader.history(name, 4 * PACE_ENTRIES, succeeded=True),
+        _locations(reader, table, logs),
+        logs,
+    )
 
 
 def _locations(reader: Reader, table: StreamTable, logs: Mapping[TableName, TableName]) -> dict[TableName, str]:

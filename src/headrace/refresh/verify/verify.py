@@ -19,7 +19,6 @@ from headrace.definitions.function_versions import refuse_changed
 from headrace.definitions.read_columns import held_to
 from headrace.definitions.user_text import bind_text
 from headrace.errors import UserError
-from headrace.graph.dag import Dag
 from headrace.ivm.consolidate import difference
 from headrace.lake.apply_change import MEASURES, change_of
 from headrace.lake.compare import key_expressions
@@ -57,18 +56,18 @@ def verify(
     Raises:
         UserError: `NOT_LOADED`, `HISTORY_EXPIRED`, `SOURCE_SCHEMA_CHANGED`, `CYCLE_NOT_SETTLED`, `FUNCTION_CHANGED`.
     """
-    state = gather_facts.known(catalog, name)
+    states = gather_facts.known_cycle(catalog, name)
+    state = states[name]
     if state.newest is None:
         raise UserError("NOT_LOADED", f"{name} has never been loaded.", hint=f"Run REFRESH STREAM TABLE {name} first.")
     details, observed = gather_facts.details_of(state.table), heads.of((name,), frozenset(state.streams))
     table = rows_sql(name, observed[name].meta, state.newest.snapshot_id)
     runner = session.runner().under(details.semantics)
     scheduling = catalog.scheduling_states().get(name, SchedulingState())
-    cycle = Dag({n: t.sources for n, t in state.streams.items()}).component(name) if details.cyclic else ()
-    for member in cycle or (name,):
-        refuse_changed(member, gather_facts.details_of(state.streams[member]), session)
-    if cycle:
-        texts = {n: _text(gather_facts.known(catalog, n), heads, cycle) for n in cycle}
+    for member, known in states.items():
+        refuse_changed(member, gather_facts.details_of(known.table), session)
+    if not states.keys().isdisjoint(state.table.sources):
+        texts = {n: _text(known, heads, states.keys()) for n, known in states.items()}
         outside = texts[name].outside
         fixpoint = TextFixpoint(texts, runner, session.catalogs(), limit=max_cycle_rounds)
         try:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import time
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
 import headrace
 from headrace.api.facade import Headrace
+from headrace.errors import HeadraceError
 from headrace.reasons import FullReason
-from headrace.results.refresh_results import Mode
+from headrace.refresh.definition.create import Creator
+from headrace.results.refresh_results import Mode, RefreshResult
 from headrace.semantics import Semantics
 
 
@@ -56,6 +59,27 @@ def test_an_aggregate_follows_its_source(hr: Headrace, ns: str, properties: str)
     third = hr.refresh(f"{ns}.revenue")
     assert third.mode is Mode.NO_CHANGE
     assert third.jobs == 0
+
+
+def test_a_new_table_is_loaded_by_who_creates_it(hr: Headrace, ns: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Schedulers hear of it as soon as it is defined."""
+    loaded, told = Creator._loaded, list[str]()
+
+    def meanwhile(self: Creator, *args: Any, **options: Any) -> RefreshResult:
+        with pytest.raises(HeadraceError) as caught:
+            hr.refresh(f"{ns}.new")
+        told.append(caught.value.code)
+        return loaded(self, *args, **options)
+
+    hr.sql(f"CREATE TABLE {ns}.a USING iceberg AS SELECT id AS k FROM range(3)")
+    with monkeypatch.context() as patched:
+        patched.setattr(Creator, "_loaded", meanwhile)
+        result = hr.create_stream_table(f"{ns}.new", f"SELECT k FROM {ns}.a")
+    assert (told, result and result.rows_inserted) == (["LEASE_HELD"], 3)
+    with pytest.raises(HeadraceError, match="ARITHMETIC_ERROR"):
+        hr.create_stream_table(f"{ns}.failing", f"SELECT 1 DIV k AS k FROM {ns}.a")
+    assert [t.name for t in hr.status() if t.name.startswith(f"{ns}.")] == [f"{ns}.new"]
+    assert not hr._catalog.held_resources()
 
 
 def test_a_join_over_an_aggregate_of_a_stream_table(hr: Headrace, ns: str) -> None:

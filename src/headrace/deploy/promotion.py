@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from headrace.catalog import Catalog, Green, Lease, Role, StreamTable, resource_of
+from headrace.catalog import Catalog, Green, Role, StreamTable, resource_of
 from headrace.catalog.state.reader import Reader
 from headrace.clock import Clock
 from headrace.definitions.details import Details, from_json
@@ -35,7 +35,7 @@ from headrace.refresh.cut.cut import Cut
 from headrace.refresh.definition.create import Creator
 from headrace.refresh.groups.group_refresh import GroupRefresh
 from headrace.refresh.groups.grouping import grouping_of
-from headrace.refresh.held_leases import holding_leases_in_turn
+from headrace.refresh.held_leases import Held, holding_leases_in_turn
 
 TRIES = 4
 """How often generations are brought to one cut before giving up; in between, others may have moved one of them."""
@@ -244,7 +244,7 @@ class Promotion:
     def _publish(
         self,
         asked: _Asked,
-        leases: Callable[[], tuple[Lease, ...]],
+        leases: Held,
         heads: Cut,
         cut: Mapping[TableName, int],
         *,
@@ -363,7 +363,7 @@ class Promotion:
         followers: Followers,
         halves: Halves,
         heads: Cut,
-        leases: Callable[[], tuple[Lease, ...]],
+        leases: Held,
         *,
         tolerant: bool,
         moved_on: bool,
@@ -401,7 +401,7 @@ class Promotion:
         heads: Cut,
         *,
         tolerant: bool,
-        held: Callable[[], tuple[Lease, ...]] = tuple,
+        held: Held = tuple,
     ) -> HeadraceError | None:
         """Refresh both generations against one cut; public tables that cannot be stay behind.
 

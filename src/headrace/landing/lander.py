@@ -42,7 +42,7 @@ from headrace.names import LAKE, STAGING, SYSTEM_NAMESPACE, TableName
 from headrace.physical.shared_changes import SharedChanges, by_semantics, followers, view_of
 from headrace.ports import Runner, Session
 from headrace.refresh.groups.grouping import Defaults
-from headrace.refresh.held_leases import holding_leases
+from headrace.refresh.held_leases import Held, holding_leases
 from headrace.refresh.staging_tables import staged, untouched
 from headrace.results.source_results import LandingResult
 from headrace.semantics import Semantics
@@ -397,7 +397,7 @@ class Lander:
             )
 
     def _brought(
-        self, source: DatabaseSource, capture: Capture, landing: Landing, leases: Callable[[], tuple[Lease, ...]]
+        self, source: DatabaseSource, capture: Capture, landing: Landing, leases: Held
     ) -> tuple[Landing, dict[TableName, Moved]]:
         """Write a landing, without the nodes that add a key which another one has."""
         while landing.tables:

@@ -26,6 +26,9 @@ WAIT_SECONDS = 0.1
 RELEASE_SECONDS = 1.0
 """Time between two tries to give leases back to a catalog that does not answer."""
 
+Held = Callable[[], tuple[Lease, ...]]
+"""Gives the leases that somebody holds, as last prolonged."""
+
 _PROCESS = f"{socket.gethostname()}:{os.getpid()}"
 
 
@@ -64,7 +67,7 @@ def _acquired(
 @contextmanager
 def holding_leases(
     catalog: Catalog, resources: Sequence[str], *, patience: float = 0.0, given_up: Callable[[], bool] = lambda: False
-) -> Iterator[Callable[[], tuple[Lease, ...]]]:
+) -> Iterator[Held]:
     """Hold leases inside a block; the yielded function returns them as last prolonged.
 
     Losing a lease is not noticed here but where it matters: publishing checks the fencing tokens.
@@ -101,9 +104,7 @@ def holding_leases(
 
 
 @contextmanager
-def holding_leases_in_turn(
-    catalog: Catalog, resources: Sequence[str], *, patience: float
-) -> Iterator[Callable[[], tuple[Lease, ...]]]:
+def holding_leases_in_turn(catalog: Catalog, resources: Sequence[str], *, patience: float) -> Iterator[Held]:
     """Hold leases inside a block; where some are held by others, take one after the other.
 
     Of many tables that are refreshed all the time hardly ever all are free at once. All that wait like this take leases

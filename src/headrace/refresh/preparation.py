@@ -5,10 +5,10 @@ from __future__ import annotations
 import datetime as dt
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from headrace.catalog import Catalog, Definition, Lease
+from headrace.catalog import Catalog, Definition
 from headrace.clock import Clock
 from headrace.compiler.compiled_view import CompiledView, DeltaProgram
 from headrace.cost.mode_choice import Choice, choose, obstacle
@@ -35,6 +35,7 @@ from headrace.refresh.fuses.fuse import Resolution
 from headrace.refresh.fuses.fuse_guard import guarded
 from headrace.refresh.groups.grouping import Defaults
 from headrace.refresh.guards import published_pointers, refuse_missing, refuse_overtaken, refuse_stopped
+from headrace.refresh.held_leases import Held
 from headrace.refresh.publication_builder import Finished
 from headrace.refresh.run_context import Outcome
 from headrace.results.refresh_results import Mode
@@ -135,7 +136,7 @@ class Preparation:
         heads: Cut,
         full: bool,
         attempt: Attempt,
-        leases: Callable[[], tuple[Lease, ...]],
+        leases: Held,
         gone: tuple[TableName, ...] = (),
         seen: Mapping[TableName, Head] | None = None,
         resolved: Resolution | None = None,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from headrace.algebra.schema import Column
@@ -44,6 +44,7 @@ from headrace.refresh.cut.cut import metadata
 from headrace.refresh.execution import Run
 from headrace.refresh.gather_facts import TableState
 from headrace.refresh.groups.group_refresh import GroupRefresh
+from headrace.refresh.held_leases import Held
 from headrace.refresh.publishing import make_visible
 from headrace.refresh.refresher import Refresher
 from headrace.refresh.run_context import Outcome
@@ -94,7 +95,7 @@ class Exchange:
         self,
         halves: Halves,
         greens: Sequence[Green],
-        leases: Callable[[], tuple[Lease, ...]],
+        leases: Held,
         *,
         reason: FullReason,
         stops: tuple[Stop, ...] = (),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from headrace.catalog import Catalog, Green, Lease, Publication, Role, StreamTable, Swap, resource_of
+from headrace.catalog import Catalog, Green, Publication, Role, StreamTable, Swap, resource_of
 from headrace.definitions.compiled_views import CompiledViews
 from headrace.definitions.details import Details, from_json, to_json
 from headrace.errors import HeadraceError, UserError
@@ -28,7 +28,7 @@ from headrace.refresh.gather_facts import defined_as
 from headrace.refresh.groups.group_refresh import GroupRefresh, Order
 from headrace.refresh.groups.grouping import grouping
 from headrace.refresh.groups.load_plan import LoadPlan, held_up, load_plan, lose_columns
-from headrace.refresh.held_leases import holding_leases
+from headrace.refresh.held_leases import Held, holding_leases
 from headrace.refresh.refresher import Refresher
 from headrace.results.refresh_results import RefreshResult
 from headrace.schedule.options import Ties, parse_options
@@ -202,6 +202,7 @@ class Creator:
         ended: Sequence[TableName] = (),
         still: Callable[[], None] = lambda: None,
         patience: float = 0.0,
+        held: Held = tuple,
     ) -> None:
         """Drop stream tables in one transaction, whoever reads them.
 
@@ -211,16 +212,19 @@ class Creator:
             doomed: The stream tables.
             ended: Others that stay, and are members of a deployment no longer.
             still: Raises, under the leases, where they are not to be dropped any more.
-            patience: Seconds to wait for whoever refreshes a table whose change log ends.
+            patience: Seconds to wait for whoever refreshes one of them, or a table whose change log ends.
+            held: Leases that the caller holds, of these tables or others.
         """
         for name in doomed:
             self.catalog.stream_table(name)
-        with holding_leases(self.catalog, [resource_of(n) for n in (*doomed, *ended)]) as leases:
+        own = {lease.resource for lease in held()}
+        missing = [resource for name in (*doomed, *ended) if (resource := resource_of(name)) not in own]
+        with holding_leases(self.catalog, missing, patience=patience) as leases:
             still()
             # only now: an exchange may just have given one of them what another one stored
             stored = tuple(t for name in doomed for t in self.catalog.stream_table(name).stored)
             self.catalog.publish(
-                Publication(drops=tuple(doomed), deletes=stored, leases=leases(), greens_ended=tuple(ended))
+                Publication(drops=tuple(doomed), deletes=stored, leases=(*held(), *leases()), greens_ended=tuple(ended))
             )
         if doomed:
             self.tables.end_unread_logs(patience=patience)
@@ -233,7 +237,7 @@ class Creator:
         full: Collection[TableName] = (),
         patience: float = 0.0,
         resolved: Mapping[TableName, Resolution] = UNRESOLVED,
-        held: Callable[[], tuple[Lease, ...]] = tuple,
+        held: Held = tuple,
     ) -> tuple[RefreshResult, ...]:
         """Refresh stream tables that are published together, or not at all.
 
@@ -261,7 +265,7 @@ class Creator:
         full: Collection[TableName] = (),
         patience: float = 0.0,
         resolved: Mapping[TableName, Resolution] = UNRESOLVED,
-        held: Callable[[], tuple[Lease, ...]] = tuple,
+        held: Held = tuple,
         awaited: Sequence[Sequence[TableName]] = (),
         given_up: Callable[[], bool] = lambda: False,
     ) -> GroupRefresh:
@@ -281,7 +285,7 @@ class Creator:
         heads: Cut,
         staged: Mapping[TableName, Head],
         beside: Mapping[TableName, Details],
-        held: Callable[[], tuple[Lease, ...]],
+        held: Held,
     ) -> GroupRefresh:
         """Return a refresh of stream tables over others that are staged, and published along.
 
@@ -317,14 +321,35 @@ class Creator:
     # ---- creating
 
     def _create(self, spec: TableSpec, details: Details, greens: tuple[Green, ...] = ()) -> RefreshResult | None:
+        # schedulers hear of a new table at once, and would load it, too
+        with holding_leases(self.catalog, [resource_of(spec.name)]) as own:
+            self._define(spec, details, greens, own)
+            if not spec.initialize:
+                return None
+            try:
+                return self._loaded(spec.name, self._tables(), held=own)
+            except BaseException:  # an interrupt, too, must not leave an empty table behind
+                if self.catalog.find_stream_table(spec.name) is not None:
+                    self.drop_together((spec.name,), held=own)
+                raise
+
+    def _define(self, spec: TableSpec, details: Details, greens: tuple[Green, ...], own: Held) -> None:
+        """Make the stored tables of a new stream table, and publish its definition.
+
+        Args:
+            spec: The stream table.
+            details: Its definition.
+            greens: What it is to a deployment.
+            own: The lease on it.
+        """
         suffix = new_suffix()
         names = stored_names(spec.name, suffix)
         companion = names.companion.within(LAKE) if needs_companion(details, spec.refresh_mode) else None
         definition = definition_of(spec, details, companion)
         logless = self.tables.logless(sources_of(details))
         created = (spec.name, *((companion,) if companion else ()))
-        with holding_leases(self.catalog, [resource_of(n) for n in (spec.name, *logless)]) as leases:
-            self.catalog.reset_staging((spec.name,), held=leases())  # what a process that was killed has left
+        with holding_leases(self.catalog, [resource_of(n) for n in logless]) as others:
+            self.catalog.reset_staging((spec.name,), held=own())  # what a process that was killed has left
             try:
                 self.tables.start_logs(logless)
                 self.tables.make(names.state, details.output, suffix)
@@ -334,22 +359,14 @@ class Creator:
                     Publication(
                         swaps=tuple(Swap(t, None) for t in created),
                         definitions=(definition,),
-                        leases=leases(),
+                        leases=(*own(), *others()),
                         greens=greens,
                     )
                 )
             except HeadraceError:
-                self.catalog.reset_staging(created, held=leases())
+                self.catalog.reset_staging(created, held=own())
                 raise
         self._restart_logs(logless, sources_of(details))
-        if not spec.initialize:
-            return None
-        try:
-            return self._loaded(spec.name, self._tables())
-        except BaseException:  # an interrupt, too, must not leave an empty table behind
-            if self.catalog.find_stream_table(spec.name) is not None:
-                self.drop_together((spec.name,))
-            raise
 
     def _restart_logs(self, started: Sequence[TableName], sources: Sequence[TableName]) -> None:
         """Start change logs that ended, being unread, while their new reader was being made."""
@@ -365,7 +382,11 @@ class Creator:
         return self._loaded(existing.name, anew, given)
 
     def _loaded(
-        self, name: TableName, tables: Mapping[TableName, StreamTable], given: Given | None = None
+        self,
+        name: TableName,
+        tables: Mapping[TableName, StreamTable],
+        given: Given | None = None,
+        held: Held = tuple,
     ) -> RefreshResult:
         """Load a stream table, with its group at one cut, or alone from versions that agree.
 
@@ -373,6 +394,7 @@ class Creator:
             name: The stream table.
             tables: All stream tables, by the definitions that are to hold.
             given: Its new definition, where it had another one.
+            held: Leases that the caller holds.
         """
         with self.catalog.reading() as reader:
             databases = reader.sources()
@@ -384,18 +406,18 @@ class Creator:
         anew = NONE_GIVEN if given is None else {name: given}
         for last in (False, True):
             try:
-                results = self._load(plan, anew)
+                results = self._load(plan, anew, held)
                 break
             except HeadraceError as error:
                 if last or error.code != "CUT_OVERTAKEN":  # whoever was waited for had seen more
                     raise
         return next(r for r in results if r.name == str(name))
 
-    def _load(self, plan: LoadPlan, given: Mapping[TableName, Given]) -> tuple[RefreshResult, ...]:
+    def _load(self, plan: LoadPlan, given: Mapping[TableName, Given], held: Held) -> tuple[RefreshResult, ...]:
         heads, names = self.refresher.heads(), plan.members
         redefine = self._redefine(names, heads, given)
         patience = PATIENCE if len(names) > 1 else 0.0
-        order = Order(names, heads, (), plan.group, patience, UNRESOLVED, redefine, plan.aligned)
+        order = Order(names, heads, (), plan.group, patience, UNRESOLVED, redefine, plan.aligned, held=held)
         return self.refresher.together(order).run()
 
     def _tables(self) -> dict[TableName, StreamTable]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 
-from headrace.catalog import Catalog, Lease, StreamTable, resource_of
+from headrace.catalog import Catalog, StreamTable, resource_of
 from headrace.definitions.compiled_views import CompiledViews
 from headrace.definitions.details import Details, from_json
 from headrace.definitions.function_versions import refuse_missing
@@ -28,7 +28,7 @@ from headrace.refresh.definition.stored_tables import StoredTables
 from headrace.refresh.definition.table_spec import TableSpec, definition_of, needs_companion, spec_of
 from headrace.refresh.fuses.fuse import Resolution, not_skippable
 from headrace.refresh.groups.cycle_rules import as_member, check_cycle, in_cycle, parts
-from headrace.refresh.held_leases import holding_leases
+from headrace.refresh.held_leases import Held, holding_leases
 from headrace.results.refresh_results import RefreshMode, RefusalInfo
 
 
@@ -105,7 +105,7 @@ class Redefiner:
         heads: Cut,
         given: Mapping[TableName, Given],
         resolved: Mapping[TableName, Resolution],
-        leases: Callable[[], tuple[Lease, ...]],
+        leases: Held,
         trying: Callable[[TableName], None],
         beside: Mapping[TableName, Details] = NONE_BESIDE,
     ) -> dict[TableName, Redefinition]:

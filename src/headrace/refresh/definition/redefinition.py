@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from headrace.catalog import Definition, Lease
+from headrace.catalog import Definition
 from headrace.names import TableName
 from headrace.reasons import FullReason
+from headrace.refresh.held_leases import Held
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class Redefinition:
 
 
 Redefinitions = Mapping[TableName, Redefinition]
-Redefine = Callable[[Callable[[], tuple[Lease, ...]], Callable[[TableName], None]], Redefinitions]
+Redefine = Callable[[Held, Callable[[TableName], None]], Redefinitions]
 """Makes new definitions of a group's members under their leases; tells whom it is about to define."""
 
 NO_REDEFINITIONS: Redefinitions = {}

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 
-from headrace.catalog import Catalog, Lease, Publication, StreamTable, resource_of
+from headrace.catalog import Catalog, Publication, StreamTable, resource_of
 from headrace.catalog.relations import not_found
 from headrace.errors import EnvironmentFault, HeadraceError
 from headrace.frontier import Frontier
@@ -29,7 +29,7 @@ from headrace.refresh.guards import (
     refuse_overtaken,
     refuse_stopped,
 )
-from headrace.refresh.held_leases import holding_leases
+from headrace.refresh.held_leases import Held, holding_leases
 from headrace.refresh.lost_rows import computed_again
 from headrace.refresh.preparation import Attempt, Preparation
 from headrace.refresh.publication_builder import Finished, staged_head
@@ -69,7 +69,7 @@ class Order:
     resolved: Mapping[TableName, Resolution] = field(default_factory=dict)
     redefine: Redefine | None = None
     aligned: bool = False
-    held: Callable[[], tuple[Lease, ...]] = tuple
+    held: Held = tuple
     staged: Mapping[TableName, Head] = field(default_factory=dict)
     awaited: Sequence[Sequence[TableName]] = ()
     given_up: Callable[[], bool] = lambda: False
@@ -113,7 +113,7 @@ class GroupRefresh:
         self._anew: Redefinitions = NO_REDEFINITIONS
         self._tables: dict[TableName, StreamTable] = {}
         self._reordered = False
-        self._leases: Callable[[], tuple[Lease, ...]] = tuple
+        self._leases: Held = tuple
 
     def run(self) -> tuple[RefreshResult, ...]:
         """Refresh all members, and publish them in one transaction, or none of them.
@@ -176,7 +176,7 @@ class GroupRefresh:
             raise lost_files(restored.lost)
 
     @contextmanager
-    def _holding(self) -> Iterator[Callable[[], tuple[Lease, ...]]]:
+    def _holding(self) -> Iterator[Held]:
         """Hold the leases of all members, as far as the caller does not."""
         order, held = self._order, {lease.resource for lease in self._order.held()}
         missing = [resource for name in order.names if (resource := resource_of(name)) not in held]

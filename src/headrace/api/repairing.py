@@ -74,8 +74,8 @@ class RepairVerbs(ProjectHandle):
             raise EnvironmentFault(fault.code, fault.message, detail=fault.detail, hint=hint)
         if restored.lost:
             self._engine().creator.rebuild(owner.name)
-        if owner.source is None and (restored.back or restored.lost):
-            self._end_failures(owner.name)
+        if restored.back or restored.lost:
+            self._end_failures()
         if restored.lost:
             missing = next(iter(restored.lost.values()))
             return RepairResult(name, "made anew", f"files that had been published are gone, such as {missing}")
@@ -83,11 +83,13 @@ class RepairVerbs(ProjectHandle):
             return RepairResult(name, "restored", "; ".join(_undone(write) for write in restored.back))
         return RepairResult(name, "intact", "nobody else has changed it")
 
-    def _end_failures(self, name: TableName) -> None:
-        """Have schedules try again what failed because of the damage."""
-        state = self._catalog.scheduling_states().get(name)
-        if state is not None and state.error_code in DAMAGE and state.paused_at is None:
-            self._catalog.unpause([name])
+    def _end_failures(self) -> None:
+        """Have schedules try again what failed because of damage; pauses stay.
+
+        That is the table, what is published together with it, and what reads it. What is damaged otherwise fails again.
+        """
+        states = self._catalog.scheduling_states()
+        self._catalog.unpause([], [name for name, state in states.items() if state.error_code in DAMAGE])
 
     def refuse_own_tables(self, sql: str, script: str, start: int) -> None:
         """Refuse a Spark statement that changes what Headrace writes.

@@ -165,6 +165,23 @@ def test_what_another_engine_did_is_seen_at_once_and_undone(project: StoredProje
     assert not hr._lazy.started
 
 
+def test_schedules_go_on_with_all_that_failed_because_of_the_damage(tmp_path: Path) -> None:
+    """What is published together has failed together, and so has what reads the damaged table."""
+    project = StoredProject(tmp_path / "shop")
+    project.source()
+    tables = [project.stream_table(name) for name in ("revenue", "together", "paused", "other")]
+    catalog = project.hr._catalog
+    catalog.note_failure(tables[:3], "FOREIGN_WRITER", "It was written.", lambda number: None)
+    catalog.note_failure(tables[3:], "TYPE_MISMATCH", "It is another failure.", lambda number: None)
+    catalog.pause(tables[2:3])
+    damage_rows(project)
+    project.hr.repair("shop.revenue")
+    states = catalog.scheduling_states()
+    assert [bool(states[name].suspended_at) for name in tables] == [False, False, False, True]
+    assert [bool(states[name].paused_at) for name in tables] == [False, False, True, False]
+    project.close()
+
+
 def test_files_that_are_gone_are_told_before_anything_is_pointed_at_them(project: StoredProject) -> None:
     hr, kept = project.hr, project.root / "kept"
     table = project.lake.load_table("shop.revenue")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from kit.random_deployments import left_behind
@@ -13,6 +14,7 @@ from headrace.api.deploying.promoting import layout_upgrades_of
 from headrace.api.facade import Headrace
 from headrace.compiler.layout import LAYOUT
 from headrace.config import Settings
+from headrace.deploy.unattended.layout_upgrades import LayoutUpgrades
 from headrace.errors import HeadraceError, UserError
 from headrace.names import LAKE, TableName
 from headrace.results.refresh_results import Mode
@@ -88,6 +90,26 @@ def test_schedulers_bring_it_and_a_failing_load_leaves_the_table_as_it_was(upgra
     hr.spark.sql(f"DELETE FROM lake.{ns}.orders WHERE id = 6")
     hr.cancel_green(deployment=deployment_in(ns))  # so that no pause has to be waited for
     assert hr.run(once=True).failed == 0
+    check(hr, ns)
+
+
+def test_who_waits_while_somebody_else_brings_it_has_nothing_left_to_do(
+    upgraded: Headrace, ns: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hr, name = upgraded, TableName(LAKE, (ns,), "totals")
+    upgrades = layout_upgrades_of(hr._engine().creator, hr._lazy)
+    alone, others = LayoutUpgrades._alone, [upgrades]
+
+    @contextmanager
+    def after_somebody_else(self: LayoutUpgrades, deployment: str, patience: float = 0.0) -> Iterator[None]:
+        while others:
+            assert others.pop().finish(name) is not None
+        with alone(self, deployment, patience):
+            yield
+
+    monkeypatch.setattr(LayoutUpgrades, "_alone", after_somebody_else)
+    assert upgrades.finish(name, 60) is None
+    hr.refresh(f"{ns}.outside")
     check(hr, ns)
 
 

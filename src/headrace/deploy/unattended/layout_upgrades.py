@@ -107,6 +107,8 @@ class LayoutUpgrades:
         with self._alone(waiting[name], patience):
             self._make(waiting[name])
             chosen = self._greens(waiting[name])
+            if not chosen:  # whoever was waited for has brought it
+                return None
             self._load(chosen, max(patience, PATIENCE))
             done = self._promotion.promote(chosen, parse_conditions(CONDITIONS).options)
         self.end()
@@ -139,7 +141,8 @@ class LayoutUpgrades:
                 creator=self._creator,
                 clock=self._clock,
             )
-        if members or all(armed.name != deployment for armed in self._catalog.auto_deployments()):
+        armed = any(each.name == deployment for each in self._catalog.auto_deployments())
+        if members or (there and not armed):
             self._catalog.set_auto_promote(deployment, conditions_to_json(CONDITIONS))
         self._told.pop(deployment, None)
 

@@ -12,6 +12,8 @@ from kit.late import commits_late
 from headrace.api.facade import Headrace
 from headrace.catalog import resource_of
 from headrace.errors import UserError
+from headrace.names import TableName
+from headrace.refresh.maintenance import maintain
 from headrace.results.refresh_results import Mode
 
 NOW = dt.timedelta(0)
@@ -81,6 +83,39 @@ def test_an_unread_log_goes_and_a_new_reader_starts_another(hr: Headrace, ns: st
     hr.spark.sql(f"INSERT INTO lake.{ns}.t VALUES (1)")
     assert [r.mode for r in hr.refresh([f"{ns}.a", f"{ns}.b"])] == [Mode.DIFFERENTIAL, Mode.DIFFERENTIAL]
     assert hr.spark.table(f"lake.{ns}.b").first()[0] == 1
+
+
+def test_what_is_dropped_or_stored_anew_meanwhile_is_taken_as_it_is_then(hr: Headrace, ns: str) -> None:
+    hr.spark.sql(f"CREATE TABLE lake.{ns}.t USING iceberg AS SELECT 1 AS k")
+    names = [hr._name(f"{ns}.{name}") for name in ("gone", "anew")]
+    for name in names:
+        hr.create_stream_table(str(name), f"SELECT k FROM {ns}.t")
+        hr.create_stream_table(f"{name}_reader", f"SELECT k FROM {name}")
+        busy = hr._catalog.acquire([resource_of(name)], "somebody", TTL)  # so that its log stays, unread
+        hr.drop_stream_table(f"{name}_reader")
+        hr._catalog.release(busy)
+
+    def change(name: TableName) -> bool:
+        if name == names[0]:
+            hr.drop_stream_table(str(name))
+        else:
+            hr.create_stream_table(str(name), f"SELECT k, 2 AS v FROM {ns}.t", or_replace=True)
+            hr.create_stream_table(f"{name}_reader", f"SELECT v FROM {name}", refresh_mode="DIFFERENTIAL")
+        return True
+
+    done = maintain(
+        hr._catalog,
+        hr._lazy,
+        older_than=NOW,
+        orphans_older_than=dt.timedelta(days=1),
+        dry_run=False,
+        names=names,
+        wanted=change,
+    )
+    assert "drop_log" not in {result.action for result in done if str(names[1]) in result.name}
+    hr.spark.sql(f"INSERT INTO lake.{ns}.t VALUES (5)")
+    assert hr.refresh([f"{ns}.anew", f"{ns}.anew_reader"])[1].mode is Mode.DIFFERENTIAL
+    assert hr.verify(f"{ns}.anew_reader").ok
 
 
 def test_ages_that_endanger_readers_are_refused(hr: Headrace) -> None:

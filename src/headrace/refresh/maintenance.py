@@ -124,7 +124,10 @@ def maintain(
             continue
         try:
             with holding_leases(catalog, [resource_of(table.name)]) as leases:
-                results += _table(catalog, session, needs, table, policy, leases(), dry_run)
+                # only now: it may have been dropped, or stored anew, while others were maintained
+                now = table if isinstance(table, Mirror) else catalog.find_stream_table(table.name)
+                if now is not None:
+                    results += _table(catalog, session, needs, now, policy, leases(), dry_run)
         except HeadraceError as error:
             if error.code not in BUSY:
                 raise

@@ -26,7 +26,6 @@ from headrace.sinks.postgres.placement import (
     FEW,
     Placement,
     has_citus,
-    placement_of,
     planned,
     put,
     refuse_unfit,
@@ -91,8 +90,6 @@ def undo_load(connection: Connection, options: Mapping[str, Any], kept: Kept) ->
     found = connection.execute("SELECT to_regclass(%s)::oid::bigint", (table.as_string(connection),)).fetchone()
     if found != (kept.target,):
         return
-    if placement_of(connection, kept.target).is_in_cluster:
-        wait_until_done(connection)
     if kept.made:
         connection.execute(sql.SQL("DROP TABLE {}").format(table))
     elif options["on_conflict"] != OVERWRITE:

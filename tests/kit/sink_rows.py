@@ -41,6 +41,7 @@ class FakeStream:
     log: list[Change] = field(default_factory=list)
     relation: int = 1
     batch: int = 1000
+    log_after: int = 0
 
     @property
     def version(self) -> int:
@@ -67,6 +68,7 @@ class FakeStream:
             columns=self.columns,
             version=at,
             log="log",
+            log_after=self.log_after,
             rows=lambda: self._batches(self.entries_at(at), weights=False),
             changes=lambda after: self._batches([e for c in self.log[after + 1 : at + 1] for e in c], weights=True),
             anew=anew,

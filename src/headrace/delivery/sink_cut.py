@@ -11,7 +11,9 @@ from headrace.catalog import Catalog, Pointer, Sink, StreamTable, Version
 from headrace.definitions.details import from_json
 from headrace.errors import UserError
 from headrace.lake.arrow_rows import log_rows, state_rows
+from headrace.lake.change_logs import complete_after
 from headrace.names import LAKE, TableName
+from headrace.refresh.cut.cut import metadata
 from headrace.sinks.sink_kind import Delivery
 
 if TYPE_CHECKING:
@@ -46,6 +48,7 @@ class SinkCut:
             columns=columns,
             version=version.version,
             log=None if table.log is None else str(table.log),
+            log_after=0 if table.log is None else complete_after(metadata(self._file(table.log))),
             rows=lambda: self._rows(table, version.snapshot_id, columns),
             changes=lambda after: self._changes(table, columns, after, version.version),
             anew=anew,

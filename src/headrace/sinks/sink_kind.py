@@ -74,6 +74,8 @@ class Delivery:
         version: The version to bring it to.
         log: The change log that `changes` reads; another one than at the sink's position has not all of them. None
             where there is none, so that nothing tells what changed.
+        log_after: The log has the changes of all versions after this one. A target that was set back, as by failing
+            over to a replica, may be at an older one.
         rows: The stream table's rows at that version.
         changes: What changed from a version to that one.
         anew: Make the target equal whatever it holds, and whatever shape the stream table had before.
@@ -86,6 +88,7 @@ class Delivery:
     columns: tuple[Column, ...]
     version: int
     log: str | None
+    log_after: int
     rows: Rows
     changes: Changes
     anew: bool = False

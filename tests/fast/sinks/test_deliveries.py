@@ -209,6 +209,17 @@ def test_who_overwrites_does_not_ask(url: str, db: psycopg.Connection) -> None:
     assert there(db) == stream.rows_at(1)
 
 
+def test_a_target_that_was_set_back_behind_the_change_log_is_compared(url: str, db: psycopg.Connection) -> None:
+    """As by failing over to a replica that lacks a transaction whose changes have been trimmed since."""
+    stream = FakeStream(REVENUE, [[((region, Decimal(1)), 1)] for region in ("EU", "US", "AS", "AF")])
+    sink, of = new_sink(), options(url, key=["region"])
+    for version, how in ((0, "load"), (1, "change")):
+        assert deliver(of, stream.delivery(sink, version=version)).how == how
+    stream.log_after = 2
+    assert deliver(of, stream.delivery(sink)).how == "difference"
+    assert there(db) == stream.rows_at(3)
+
+
 @pytest.mark.parametrize("at", ["load", "load into one that exists", "change", "difference"])
 def test_a_key_of_two_rows_is_refused(url: str, db: psycopg.Connection, at: str) -> None:
     sink, stream, of = new_sink(), FakeStream(REVENUE), options(url, key=["region"])

@@ -217,8 +217,9 @@ class _Delivering:
             return self._difference(rows, table)
         if kept.target != table.oid:
             raise _changed(self._delivery, str(table), "it was dropped and created again")
-        if self._delivery.log is None or kept.log != self._delivery.log:  # the log that would tell is gone
-            return self._difference(rows, table)
+        delivery = self._delivery
+        if delivery.log is None or kept.log != delivery.log or kept.version < delivery.log_after:
+            return self._difference(rows, table)  # the log that would tell is gone, or these entries of it are
         return self._change(rows, table, kept)
 
     def _first(self, rows: RowSets, table: TargetTable) -> Written:

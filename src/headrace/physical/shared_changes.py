@@ -67,7 +67,8 @@ def common_change(
         frontiers: Their frontiers.
     """
     cheap = all(isinstance(part, AllRows | AppendRange) for part in plan.parts)
-    if (cheap and plan.rows > SMALL_APPEND_ROWS) or not _follows(streams[reader]):
+    few = plan.rows is not None and plan.rows <= SMALL_APPEND_ROWS
+    if (cheap and not few) or not _follows(streams[reader]):
         return None
     before, after = (version.version for version in span)
     reading = (name for name, table in streams.items() if source in table.sources and _follows(table))

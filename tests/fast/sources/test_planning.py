@@ -25,6 +25,7 @@ APPEND = {"operation": "append", "added-records": "10", "added-data-files": "1"}
 COW = {"operation": "overwrite", "added-records": "9", "deleted-records": "10", "deleted-data-files": "1"}
 MOR = {"operation": "overwrite", "added-records": "1", "added-position-deletes": "1", "added-delete-files": "1"}
 DROP = {"operation": "delete", "deleted-records": "10", "deleted-data-files": "1"}
+NOTHING = {"operation": "append", "changed-partition-count": "0"}
 PACK = {"operation": "replace", "added-records": "40", "deleted-records": "40"}
 FLINK = {"operation": "overwrite", "added-equality-deletes": "1", "added-delete-files": "1"}
 
@@ -40,8 +41,8 @@ SCHEMAS = [
 ]
 
 
-def history(*summaries, parents=None, schema=0, only=None):
-    """Snapshots 1, 2, … each on top of the one before; totals follow from the changes."""
+def history(*summaries, parents=None, schema=0, only=None, counted=None):
+    """Snapshots 1, 2, … each on top of the one before; totals, of those `counted`, follow from the changes."""
     snapshots, records, files, equality = [], 0, 0, 0
     for number, summary in enumerate(summaries, 1):
         count = Counter({name: int(n) for name, n in summary.items() if n.isdigit()})
@@ -61,7 +62,7 @@ def history(*summaries, parents=None, schema=0, only=None):
                 "sequence-number": number,
                 "timestamp-ms": number,
                 "schema-id": 0,
-                "summary": totals | summary,
+                "summary": totals | summary if counted is None or number in counted else summary,
             }
         )
     return parse_metadata(
@@ -92,6 +93,9 @@ def history(*summaries, parents=None, schema=0, only=None):
         ([APPEND, MOR, COW], 2, 3, [PositionDiff(2, 3, True)]),
         ([APPEND, APPEND, MOR], 1, 3, [AppendRange(1, 2), PositionDiff(2, 3, True)]),
         ([APPEND, PACK], 1, 2, []),
+        ([APPEND, NOTHING], 1, 2, []),
+        ([APPEND, {"operation": "append", "added-records": "0"}], 1, 2, []),
+        ([APPEND, NOTHING, APPEND], 1, 3, [AppendRange(1, 3)]),
         ([APPEND, MOR, PACK, MOR], 1, 4, [PositionDiff(1, 2, True), PositionDiff(3, 4, True)]),
         ([APPEND, FLINK, PACK, APPEND], 2, 4, [AppendRange(3, 4)]),
     ],
@@ -100,6 +104,37 @@ def test_each_stretch_is_read_the_cheapest_exact_way(summaries, start, end, part
     plan = plan_changes(history(*summaries), start, end)
     assert isinstance(plan, ChangePlan)
     assert list(plan.parts) == parts
+
+
+@pytest.mark.parametrize(
+    ("operations", "part"),
+    [
+        (["append"], AppendRange(1, 2)),
+        (["append", "append"], AppendRange(1, 3)),
+        (["overwrite"], PositionDiff(1, 2, True)),
+        (["append", "delete"], PositionDiff(2, 3, True)),
+    ],
+)
+def test_a_snapshot_without_counters_is_read_and_its_rows_are_not_known(operations, part):
+    """A summary need have nothing but its operation."""
+    table = history(APPEND, *[{"operation": operation} for operation in operations], counted={1})
+    end = 1 + len(operations)
+    plan = plan_changes(table, 1, end)
+    assert isinstance(plan, ChangePlan)
+    assert part in plan.parts
+    assert plan.rows is None
+    for start, after in ((None, end), (end, None), (end, 1)):
+        plan = plan_changes(table, start, after)
+        assert isinstance(plan, ChangePlan)
+        assert plan.rows is None
+
+
+def test_totals_that_begin_anew_do_not_tell_that_an_append_added_nothing():
+    """After a snapshot without counters no difference of totals can be told."""
+    table = history(APPEND, {"operation": "append"}, NOTHING, counted={1, 3})
+    plan = plan_changes(table, 2, 3)
+    assert isinstance(plan, ChangePlan)
+    assert plan.parts == (AppendRange(2, 3),)
 
 
 def test_a_table_has_one_range_of_each_kind_per_query():

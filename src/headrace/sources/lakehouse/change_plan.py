@@ -10,7 +10,7 @@ Planning looks at snapshot summaries only. Every stretch of history is read the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from headrace.lake.metadata import Snapshot, TableMeta
@@ -81,12 +81,12 @@ class ChangePlan:
     Args:
         parts: In order of history; may be empty: nothing changed.
         rows: How many rows changed at most (an update counts twice), from snapshot counters; carried-over rows of
-            copy-on-write included.
+            copy-on-write included. None where a summary has no counters.
         carried: Whether some of these rows may have been carried over only.
     """
 
     parts: tuple[Part, ...]
-    rows: int
+    rows: int | None
     carried: bool = False
 
 
@@ -124,7 +124,9 @@ def plan_changes(
     if start is None or end is None:
         snapshot, weight = (end, 1) if start is None else (start, -1)
         assert snapshot is not None
-        return ChangePlan((AllRows(snapshot, weight),), meta.snapshots[snapshot].count("total-records"))
+        only = meta.snapshots[snapshot]
+        rows = only.count("total-records") if "total-records" in only.summary else None
+        return ChangePlan((AllRows(snapshot, weight),), rows)
     line = _line(meta, start, end)
     return _jump(meta, start, end) if line is None else _along(meta, start, line)
 
@@ -147,6 +149,8 @@ def _jump(meta: TableMeta, start: int, end: int) -> ChangePlan | NotIncremental:
     before, after = meta.snapshots[start], meta.snapshots[end]
     if any(_equality_deletes(s) or s.count("total-equality-deletes") for s in (before, after)):
         return _equality()
+    if any("total-records" not in s.summary for s in (before, after)):
+        return ChangePlan((PositionDiff(start, end, linear=False),), None)
     rows = abs(after.count("total-records") - before.count("total-records"))
     rows += abs(after.count("total-position-deletes") - before.count("total-position-deletes"))
     return ChangePlan((PositionDiff(start, end, linear=False),), max(1, rows))
@@ -168,10 +172,10 @@ def _along(meta: TableMeta, start: int, line: list[Snapshot]) -> ChangePlan | No
     moving = [s for s in line if s.operation != "replace"]
     sizes = {s.id: _touched(s) for s in moving}
     carried = any(s.count("added-records") and s.count("deleted-records") for s in moving)
-    return ChangePlan(_one_range_each(parts, meta, sizes), sum(sizes.values()), carried)
+    return ChangePlan(_one_range_each(parts, meta, sizes), _sum(sizes.values()), carried)
 
 
-def _one_range_each(parts: list[Part], meta: TableMeta, sizes: Mapping[int, int]) -> tuple[Part, ...]:
+def _one_range_each(parts: list[Part], meta: TableMeta, sizes: Mapping[int, int | None]) -> tuple[Part, ...]:
     """Leave one range of each kind, the biggest, and read the others as differences.
 
     Spark resolves a name once per query and forgets that its second mention came with other options, so that a second
@@ -180,7 +184,7 @@ def _one_range_each(parts: list[Part], meta: TableMeta, sizes: Mapping[int, int]
 
     def size(part: AppendRange | ChangelogRange) -> int:
         line = _line(meta, part.start, part.end) or ()
-        return sum(sizes.get(s.id, 0) for s in line)
+        return sum(sizes.get(s.id) or 0 for s in line)
 
     kept = set()
     for kind in (AppendRange, ChangelogRange):
@@ -211,7 +215,8 @@ def _stretch(base: Snapshot, stretch: list[Snapshot]) -> list[Part]:
 
 
 def _append(base: Snapshot, stretch: list[Snapshot]) -> list[Part]:
-    return [AppendRange(base.id, stretch[-1].id)] if any(s.count("added-records") for s in stretch) else []
+    told = all(map(_added_nothing, stretch, [base, *stretch]))
+    return [] if told else [AppendRange(base.id, stretch[-1].id)]
 
 
 def _core(before: Snapshot, stretch: list[Snapshot]) -> Part:
@@ -224,7 +229,9 @@ def _core(before: Snapshot, stretch: list[Snapshot]) -> Part:
     difference = PositionDiff(before.id, after.id, linear=True)
     if any(s.count("total-delete-files") or "total-delete-files" not in s.summary for s in (before, *stretch)):
         return difference
-    changelog = sum(map(_touched, stretch))
+    changelog = _sum(map(_touched, stretch))
+    if changelog is None:
+        return difference
     both = before.count("total-records") + after.count("total-records")
     return ChangelogRange(before.id, after.id) if changelog <= both else difference
 
@@ -232,6 +239,17 @@ def _core(before: Snapshot, stretch: list[Snapshot]) -> Part:
 def _pure_append(snapshot: Snapshot) -> bool:
     removes = ("deleted-data-files", "added-delete-files", "removed-delete-files", "deleted-records")
     return snapshot.operation == "append" and not any(map(snapshot.count, removes))
+
+
+def _added_nothing(append: Snapshot, before: Snapshot) -> bool:
+    """Return whether an append tells that it added no rows.
+
+    Iceberg's own writers leave a counter out that is zero, but give the totals; other writers give neither.
+    """
+    if "added-records" in append.summary:
+        return append.count("added-records") == 0
+    totals = [s.summary.get("total-records") for s in (before, append)]
+    return totals[0] is not None and totals[0] == totals[1] and not append.count("added-data-files")
 
 
 def _equality_deletes(snapshot: Snapshot) -> bool:
@@ -246,10 +264,19 @@ def _equality() -> NotIncremental:
     )
 
 
-def _touched(snapshot: Snapshot) -> int:
-    """Return rows a snapshot adds and removes.
+def _touched(snapshot: Snapshot) -> int | None:
+    """Return rows a snapshot adds and removes; None where its summary does not tell.
 
     Of a deletion vector that replaces another only what it has more.
     """
+    # a counter that is zero may be left out, so one of them tells that there are counters
+    if not any(name in snapshot.summary for name in ("added-records", "deleted-records", "total-records")):
+        return None
     rows = snapshot.count("added-records") + snapshot.count("deleted-records")
     return rows + abs(snapshot.count("added-position-deletes") - snapshot.count("removed-position-deletes"))
+
+
+def _sum(numbers: Iterable[int | None]) -> int | None:
+    """Return a sum; None where a number is not known."""
+    known = list(numbers)
+    return None if None in known else sum(n for n in known if n is not None)

@@ -458,6 +458,20 @@ class Catalog(Answers, SchedulerCatalog, SafeguardCatalog, KeyCatalog, Deploymen
             return self._remote.publish(publication)
         return _publish(self._database, publication, self._clock.now(), check=self._home.check)
 
+    def publish_or_settle(self, publication: Publication) -> PublicationRecord:
+        """Publish; after a lost connection, look up the outcome before failing.
+
+        Raises:
+            HeadraceError: As `publish`; nothing was published then, or it cannot be found out either.
+        """
+        try:
+            return self.publish(publication)
+        except HeadraceError as error:
+            settled = self.settle(publication.uuid) if error.code == "PUBLISH_OUTCOME_UNKNOWN" else None
+            if settled is None:
+                raise
+            return settled
+
     def settle(self, uuid: str) -> PublicationRecord | None:
         """Return the record of a publication of unknown outcome; None if it never happened.
 

@@ -117,7 +117,7 @@ def drop_with(original: TableName, deployment: str, *, catalog: Catalog, clock: 
     blue = _replaceable(catalog.stream_table(original))
     gone = Green(original, deployment, original, settings_of(blue), clock.now(), role=Role.DROP)
     with holding_leases(catalog, [resource_of(original)], patience=PATIENCE) as leases:
-        catalog.publish(Publication(greens=(gone,), leases=leases()))
+        catalog.publish_or_settle(Publication(greens=(gone,), leases=leases()))
 
 
 def refuse_members(original: TableName, greens: Sequence[Green]) -> None:

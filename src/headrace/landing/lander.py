@@ -243,7 +243,7 @@ class Lander:
                     raise
             capture.sweep(None)
             stored = tuple(t for m in source.mirrors for t in m.stored)
-            self.catalog.publish(Publication(source_drops=(name,), deletes=stored, leases=leases()))
+            self.catalog.publish_or_settle(Publication(source_drops=(name,), deletes=stored, leases=leases()))
         return tuple(sorted(own))
 
     def refuse_read(self, name: str, mirrors: Collection[TableName]) -> None:
@@ -299,7 +299,7 @@ class Lander:
             self.events.emit(Notice(f"{left} Run `headrace source drop {name}` when the server can be reached."))
         else:
             with suppress(Exception):
-                self.catalog.publish(Publication(source_drops=(name,)))
+                self.catalog.publish_or_settle(Publication(source_drops=(name,)))
 
     # ---- one landing
 
@@ -491,11 +491,7 @@ class Lander:
         position = {**landing.position, OP: last}
         move = SourceMove(source.name, before.position, position, mirrors, landing.begins, options, adds)
         publication = Publication(swaps=tuple(swaps), versions=tuple(versions), sources=(move,), leases=leases)
-        try:
-            self.catalog.publish(publication)
-        except HeadraceError as error:
-            if error.code != "PUBLISH_OUTCOME_UNKNOWN" or self.catalog.settle(publication.uuid) is None:
-                raise
+        self.catalog.publish_or_settle(publication)
 
     # ---- stored tables
 

@@ -202,7 +202,7 @@ def _table(
             if run_tasks(tasks, session.runner(), partial(in_staging, catalog, stored)):
                 after = only_rewritten(catalog, stored, before, trimmed=stored == table.log)
                 swap = Swap(stored, pointers[stored], staged=after.metadata_location)
-                catalog.publish(Publication(swaps=(swap,), leases=leases))
+                catalog.publish_or_settle(Publication(swaps=(swap,), leases=leases))
     return results if isinstance(table, Mirror) else results + _unread_log(catalog, needs, table, leases, dry_run)
 
 
@@ -229,7 +229,7 @@ def _unread_log(
     if table.log is None or table.name in read:
         return []
     if not dry_run:
-        catalog.publish(Publication(deletes=(table.log,), leases=leases, logs=(LogChange(table.name, None),)))
+        catalog.publish_or_settle(Publication(deletes=(table.log,), leases=leases, logs=(LogChange(table.name, None),)))
     return [MaintenanceResult(str(table.log), "drop_log", f"nobody reads the changes of {table.name}")]
 
 

@@ -71,7 +71,7 @@ class Publishing:
         begin = time.perf_counter()
         if done or along is not None:
             publication = published_together(done, leases, group)
-            make_visible(self.catalog, publication if along is None else along_with(along, publication))
+            self.catalog.publish_or_settle(publication if along is None else along_with(along, publication))
         took = time.perf_counter() - begin
         results = {}
         for one in done:
@@ -154,17 +154,3 @@ class Publishing:
         """
         with suppress(HeadraceError):  # the catalog itself may be the trouble
             self.catalog.record(tuple(unpublished(one, f"It was not published: {error.message}") for one in done))
-
-
-def make_visible(catalog: Catalog, publication: Publication) -> None:
-    """Publish; after a lost connection, look up the outcome before failing.
-
-    Args:
-        catalog: The catalog.
-        publication: What is published.
-    """
-    try:
-        catalog.publish(publication)
-    except HeadraceError as error:
-        if error.code != "PUBLISH_OUTCOME_UNKNOWN" or catalog.settle(publication.uuid) is None:
-            raise

@@ -49,6 +49,28 @@ def test_a_broken_commit_is_settled_afterwards(
     assert len(far.publications()) == len(far.versions(REVENUE)) == len(far.history()) == 1
 
 
+def test_whoever_asks_how_it_ended_is_told_of_a_publication_that_happened(
+    far: Catalog, postgres: Postgres, proxy: BreakingProxy
+) -> None:
+    breaking = far.publish
+
+    def broken_once(publication: Publication) -> PublicationRecord:
+        try:
+            return breaking(publication)
+        finally:
+            proxy.arm("never")
+
+    far.publish = broken_once  # type: ignore[method-assign]
+    publication = staged(far, Iceberg(postgres.prepared))
+    proxy.arm("before")
+    with pytest.raises(EnvironmentFault, match="PUBLISH_OUTCOME_UNKNOWN"):
+        far.publish_or_settle(publication)
+    assert far.publications() == ()
+    proxy.arm("after")
+    record = far.publish_or_settle(publication)
+    assert (record.uuid, len(far.publications())) == (publication.uuid, 1)
+
+
 def test_a_connection_lost_before_the_commit_is_no_mystery(far: Catalog, postgres: Postgres) -> None:
     """The pool tests its connections, so one that the server closed meanwhile is replaced unnoticed."""
     publication = staged(far, Iceberg(postgres.prepared))

@@ -45,7 +45,6 @@ from headrace.refresh.execution import Run
 from headrace.refresh.gather_facts import TableState
 from headrace.refresh.groups.group_refresh import GroupRefresh
 from headrace.refresh.held_leases import Held
-from headrace.refresh.publishing import make_visible
 from headrace.refresh.refresher import Refresher
 from headrace.refresh.run_context import Outcome
 from headrace.refresh.staging_tables import staged
@@ -130,12 +129,12 @@ class Exchange:
         )
         begin = time.perf_counter()
         if following is None:
-            make_visible(self.catalog, publication)
+            self.catalog.publish_or_settle(publication)
         else:
             following.publish(publication)
         seconds = time.perf_counter() - begin
         record = self.catalog.publication(publication.uuid)
-        assert record is not None  # make_visible would have raised
+        assert record is not None  # or publishing would have raised
         return record, seconds
 
     def put_back(self, pairs: Sequence[Pair], moves: Sequence[Move], leases: tuple[Lease, ...]) -> None:

@@ -223,7 +223,7 @@ class Creator:
             still()
             # only now: an exchange may just have given one of them what another one stored
             stored = tuple(t for name in doomed for t in self.catalog.stream_table(name).stored)
-            self.catalog.publish(
+            self.catalog.publish_or_settle(
                 Publication(drops=tuple(doomed), deletes=stored, leases=(*held(), *leases()), greens_ended=tuple(ended))
             )
         if doomed:
@@ -355,7 +355,7 @@ class Creator:
                 self.tables.make(names.state, details.output, suffix)
                 if companion and details.companion:
                     self.tables.make(names.companion, details.companion, suffix)
-                self.catalog.publish(
+                self.catalog.publish_or_settle(
                     Publication(
                         swaps=tuple(Swap(t, None) for t in created),
                         definitions=(definition,),

@@ -75,7 +75,7 @@ class StoredTables:
         """Start change logs from the versions the tables are at; the callers hold their leases."""
         for name in names:
             log = self.make_log(name, from_json(self.catalog.stream_table(name).details).output, new_suffix())
-            self.catalog.publish(Publication(swaps=(Swap(log, None),), logs=(LogChange(name, log),)))
+            self.catalog.publish_or_settle(Publication(swaps=(Swap(log, None),), logs=(LogChange(name, log),)))
 
     def end_unread_logs(self, *, patience: float = 0.0) -> None:
         """End change logs that nobody reads any more; a new reader starts a new one.
@@ -97,7 +97,9 @@ class StoredTables:
                 # only now: whoever held the lease may have given it another one
                 table = self.catalog.stream_table(name)
                 deletes = () if table.log is None else (table.log,)
-                self.catalog.publish(Publication(deletes=deletes, leases=leases(), logs=(LogChange(name, None),)))
+                self.catalog.publish_or_settle(
+                    Publication(deletes=deletes, leases=leases(), logs=(LogChange(name, None),))
+                )
 
     def _run(self, *statements: str) -> None:
         runner = self.session.runner()

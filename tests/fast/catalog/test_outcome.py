@@ -11,6 +11,7 @@ from catalog_kit.samples import REVENUE, create, refresh, see
 from kit.waiting import until
 
 from headrace.catalog import Catalog, Publication
+from headrace.catalog.records import PublicationRecord
 from headrace.errors import EnvironmentFault
 
 

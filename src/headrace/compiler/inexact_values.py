@@ -13,6 +13,7 @@ from headrace.algebra.relations import Aggregate, AggregateCall, Relation, Windo
 from headrace.algebra.scalar import called_with_column
 from headrace.algebra.schema import Column
 from headrace.algebra.tree import walk
+from headrace.algebra.types import decimal_of, is_integer
 from headrace.errors import Place
 from headrace.ivm.query_root import root_of
 from headrace.ivm.rules.partitions import window_at_root
@@ -54,7 +55,7 @@ def _in(node: Relation, types_of: Callable[[Relation], tuple[Column, ...]]) -> I
 
 def _aggregate(call: AggregateCall) -> bool:
     if call.function in _SUMS:
-        return call.type in _FLOATS and call.argument_type in (*_FLOATS, None)
+        return call.type in _FLOATS and not _added_exactly(call.argument_type)
     return call.function in _MOMENTS
 
 
@@ -62,4 +63,9 @@ def _windowed(call: WindowCall, inputs: Mapping[str, str], outputs: Mapping[str,
     if call.function not in _SUMS:
         return call.function in _MOMENTS
     summed = called_with_column(call.call, call.function)
-    return outputs[call.name] in _FLOATS and inputs.get(summed or "", "double") in _FLOATS
+    return outputs[call.name] in _FLOATS and not _added_exactly(inputs.get(summed or ""))
+
+
+def _added_exactly(type_: str | None) -> bool:
+    """Return whether values are added up without rounding; texts are not: Spark makes floats."""
+    return is_integer(type_) or (type_ is not None and decimal_of(type_) is not None)

@@ -22,7 +22,7 @@ def mark_integer_keys(relation: Relation, types: Mapping[str, str] | None = None
     def told(node: Relation) -> Relation:
         if not isinstance(node, SemiJoin):
             return node
-        numbers = node.numbers | {a for a, _ in node.on if is_integer(known.get(a))}
+        numbers = node.numbers | {a for a, b in node.on if is_integer(known.get(a)) and is_integer(known.get(b, "int"))}
         return node if numbers == node.numbers else replace(node, numbers=numbers)
 
     return transform(relation, told)

@@ -60,6 +60,45 @@ def test_columns_are_followed_through_renames_additions_and_widening(lake, fresh
     assert moved == Counter({(1, "x", None): -1, (1, "x", 7): 1, (2, "y", None): -1, (3, "z", 5): 1})
 
 
+@pytest.mark.parametrize(
+    ("statements", "wanted"),
+    [
+        (("DROP COLUMN s.a", "ADD COLUMN s.c INT"), "named_struct('b', 2, 'c', NULL)"),
+        (("ADD COLUMN s.c STRING",), "named_struct('a', 1, 'b', 2, 'c', NULL)"),
+        (("DROP COLUMN s.a", "ADD COLUMN s.a INT"), "named_struct('b', 2, 'a', NULL)"),
+        (("ALTER COLUMN s.b FIRST", "ALTER COLUMN s.a TYPE BIGINT"), "named_struct('b', 2, 'a', 1)"),
+        (("RENAME COLUMN s.a TO d", "RENAME COLUMN s.b TO a"), "named_struct('d', 1, 'a', 2)"),
+    ],
+)
+def test_nested_fields_are_followed_by_their_ids(lake, fresh, statements: tuple[str, ...], wanted: str) -> None:
+    table = fresh()
+    struct = "STRUCT<a: INT, b: INT>"
+    lake.runner.run(
+        f"CREATE TABLE {table.sql} (k INT, s {struct}, l ARRAY<{struct}>, m MAP<STRING, ARRAY<{struct}>>) "
+        "TBLPROPERTIES ('format-version'='2', 'write.delete.mode'='merge-on-read')"
+    )
+    value = f"CAST(named_struct('a', 1, 'b', 2) AS {struct})"
+    lake.runner.run(f"INSERT INTO {table.sql} VALUES (1, {value}, array({value}, NULL), map('x', array({value})))")
+    lake.runner.run(f"INSERT INTO {table.sql} VALUES (2, NULL, NULL, NULL)")
+    first = lake.meta(table).current_snapshot_id
+    for statement in statements:
+        for at in ("s.", "l.element.", "m.value.element."):
+            lake.runner.run(f"ALTER TABLE {table.sql} {statement.replace('s.', at)}")
+    meta = lake.meta(table)
+    assert meta.current_snapshot_id == first
+    expected = lake.rows(f"SELECT {wanted}, array({wanted}, NULL), map('x', array({wanted})), 1")
+    expected.append((None, None, None, 2))
+    rows = f"SELECT s, l, m, k FROM {rows_sql(table, meta, first)} AS t"
+    assert sorted(lake.rows(rows), key=lambda row: row[-1]) == expected
+    assert [c.type for c in lake.runner.describe(rows)] == [c.type for c in (*meta.columns[1:], meta.columns[0])]
+    assert lake.rows(f"SELECT s, l, m, k FROM {table.sql} ORDER BY k") == expected
+    lake.runner.run(f"DELETE FROM {table.sql} WHERE k = 1")
+    meta = lake.meta(table)
+    plan = plan_changes(meta, first, meta.current_snapshot_id)
+    (gone,) = lake.rows(changes_sql(table, meta, plan, ("s", "l", "m")))
+    assert gone == (*expected[0][:-1], -1)
+
+
 def test_a_table_before_its_first_snapshot_reads_as_empty_with_its_columns(lake, fresh) -> None:
     table = fresh()
     lake.runner.run(f"CREATE TABLE {table.sql} (a INT, m MAP<STRING, ARRAY<STRUCT<x: INT>>>, t TIMESTAMP_NTZ)")

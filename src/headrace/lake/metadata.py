@@ -83,6 +83,7 @@ class TableMeta:
         schema_id: The current schema's id.
         refs: Branches and tags: name to snapshot id.
         properties: Table properties.
+        fields: By schema id the columns as the file has them, with the ids of nested fields.
     """
 
     metadata_location: str
@@ -96,6 +97,7 @@ class TableMeta:
     schema_id: int
     refs: Mapping[str, int]
     properties: Mapping[str, str] = field(default_factory=dict)
+    fields: Mapping[int, tuple[Json, ...]] = field(default_factory=dict)
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -220,6 +222,7 @@ def parse_metadata(location: str, data: Json, former: TableMeta | None = None) -
         schema_id=data.get("current-schema-id", 0),
         refs={name: ref["snapshot-id"] for name, ref in (data.get("refs") or {}).items()},
         properties=data.get("properties") or {},
+        fields={s.get("schema-id", 0): tuple(s["fields"]) for s in schemas},
     )
 
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from headrace.algebra.schema import Column
 from headrace.lake.clock_table import clock_sql
 from headrace.lake.compare import consolidate, incomparable
-from headrace.lake.metadata import TableMeta
+from headrace.lake.metadata import Json, TableMeta
 from headrace.lake.tables import string_literal
 from headrace.names import CLOCK, WEIGHT, TableName, quote
 from headrace.sources.lakehouse.change_plan import (
@@ -25,6 +24,7 @@ from headrace.sources.lakehouse.change_plan import (
     plan_changes,
 )
 from headrace.sources.lakehouse.deleted_rows import SCAN, Scattered, sifting
+from headrace.sources.lakehouse.evolved_types import absent, converted
 from headrace.sources.lakehouse.file_diff import FileDiff, file_diff
 from headrace.sources.lakehouse.file_narrowing import narrowing
 
@@ -125,27 +125,26 @@ def _current(columns: Sequence[str]) -> str:
 def _projection(meta: TableMeta, snapshot: int, columns: tuple[str, ...], alias: str = "") -> str:
     """Return the present columns as expressions over an older snapshot's schema.
 
-    Columns are followed by field id through renames; one that was added later is NULL, a widened one is cast.
+    Columns, and fields of structs, are followed by field id through renames; one that was added later is NULL, a
+    widened one is cast.
     """
     schema = meta.schema_at(snapshot)
     if schema == meta.schema_id:
         return ", ".join(f"{alias}{quote(c)}" for c in columns)
-    old = dict(zip(meta.field_ids[schema], meta.schemas[schema], strict=True))
-    now = {c.name.lower(): (i, c) for i, c in zip(meta.field_ids[meta.schema_id], meta.columns, strict=True)}
+    old = {field["id"]: field for field in meta.fields[schema]}
+    now = {field["name"].lower(): field for field in meta.fields[meta.schema_id]}
     return ", ".join(_projected(name, now.get(name.lower()), old, alias) for name in columns)
 
 
-def _projected(name: str, now: tuple[int, Column] | None, old: Mapping[int, Column], alias: str) -> str:
+def _projected(name: str, now: Json | None, old: Mapping[int, Json], alias: str) -> str:
     if now is None:  # not a column any more: Spark's own error is the right one
         return f"{alias}{quote(name)}"
-    field, column = now
-    before = old.get(field)
+    before = old.get(now["id"])
     if before is None:
-        return f"CAST(NULL AS {column.type}) AS {quote(name)}"
-    text = f"{alias}{quote(before.name)}"
-    if before.type != column.type:
-        return f"CAST({text} AS {column.type}) AS {quote(name)}"
-    return text if before.name == name else f"{text} AS {quote(name)}"
+        return f"{absent(now)} AS {quote(name)}"
+    text = f"{alias}{quote(before['name'])}"
+    value = converted(text, before["type"], now["type"])
+    return text if (value, before["name"]) == (text, name) else f"{value} AS {quote(name)}"
 
 
 def _weighted(meta: TableMeta, snapshot: int, columns: tuple[str, ...], weight: int, source: str) -> str:

@@ -5,6 +5,9 @@ Source: Budiu et al., DBSP, VLDB 2023, section 2 (Z-sets).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from headrace.algebra.properties.order import equal_means_same
 from headrace.algebra.relations import Aggregate, Empty, Filter, Project, Relation
 from headrace.algebra.scalar import as_column, column, compose
 from headrace.algebra.tree import unweighted
@@ -41,3 +44,19 @@ def difference(old: Relation, new: Relation) -> Relation:
         new: The rows after, with the same columns.
     """
     return consolidate(union_all(weigh(new, 1), weigh(old, -1)))
+
+
+def difference_below(old: Relation, new: Relation, types: Mapping[str, str]) -> Relation:
+    """Return the change from one relation to another, for operators that stand above.
+
+    Those may tell values apart that are equal, such as 0.0 and -0.0 by their texts, so that rows with such values are
+    not added up here.
+
+    Args:
+        old: The rows before.
+        new: The rows after, with the same columns.
+        types: Types of columns by name, as far as known.
+    """
+    if all(equal_means_same(types[name]) for name in old.columns if name in types):
+        return difference(old, new)
+    return union_all(weigh(new, 1), weigh(old, -1))

@@ -11,7 +11,7 @@ from __future__ import annotations
 from headrace.algebra.relations import Aggregate, Empty, Relation, SemiJoin
 from headrace.ivm.affected_keys import touched
 from headrace.ivm.change import Change, empty
-from headrace.ivm.consolidate import difference
+from headrace.ivm.consolidate import difference_below
 
 
 def delta(aggregate: Aggregate, change: Change) -> Relation:
@@ -26,4 +26,4 @@ def delta(aggregate: Aggregate, change: Change) -> Relation:
         keys = change.keep("touched", groups)
         on = tuple((key, key) for key in aggregate.keys)
         before, after = SemiJoin(before, keys, on), SemiJoin(after, keys, on)
-    return difference(aggregate.with_inputs(before), aggregate.with_inputs(after))
+    return difference_below(aggregate.with_inputs(before), aggregate.with_inputs(after), change.types)

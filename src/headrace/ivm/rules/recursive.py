@@ -15,7 +15,7 @@ from headrace.algebra.scalar import as_column, column
 from headrace.algebra.tree import identity, transform
 from headrace.ivm.append_only import only_inserts
 from headrace.ivm.change import Change, empty, weigh
-from headrace.ivm.consolidate import consolidate, difference
+from headrace.ivm.consolidate import consolidate, difference, difference_below
 from headrace.ivm.program import STATE
 from headrace.ivm.recursion.rederive import rederived
 from headrace.names import WEIGHT
@@ -28,7 +28,7 @@ def delta(recursive: Recursive, change: Change) -> Relation:
     if recursive.settled and only_inserts(recursive, change):
         came = _came(recursive, was, change)
         return empty(recursive) if isinstance(came, Empty) else weigh(change.keep("came", came), 1)
-    return difference(was, change.keep("rounds", change.after(recursive)))
+    return difference_below(was, change.keep("rounds", change.after(recursive)), change.types)
 
 
 def recursion_at_root(tree: Relation) -> Recursive | None:

@@ -12,7 +12,7 @@ from headrace.algebra.relations import Empty, Filter, Project, Relation, Repeat,
 from headrace.algebra.scalar import column, compose
 from headrace.algebra.tree import identity
 from headrace.ivm.change import Change, empty
-from headrace.ivm.consolidate import consolidate, difference
+from headrace.ivm.consolidate import consolidate, difference, difference_below
 from headrace.ivm.program import STATE
 from headrace.names import WEIGHT
 
@@ -23,7 +23,9 @@ def delta(topk: TopK, change: Change) -> Relation:
     """Return the first rows after, minus those before."""
     if not change.moves(topk.input):
         return empty(topk)
-    return difference(topk.with_inputs(change.before(topk.input)), topk.with_inputs(change.after(topk.input)))
+    return difference_below(
+        topk.with_inputs(change.before(topk.input)), topk.with_inputs(change.after(topk.input)), change.types
+    )
 
 
 def at_root(tree: Relation, change: Change) -> Relation | None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from headrace.algebra.relations import Aggregate, Empty, Relation, Window
 from headrace.ivm.change import Change, empty
-from headrace.ivm.consolidate import difference
+from headrace.ivm.consolidate import difference_below
 from headrace.ivm.restriction import restricted
 
 
@@ -25,7 +25,7 @@ def delta(window: Window, change: Change) -> Relation:
         keys = change.keep("touched", Aggregate(touched, window.partition))
         on = tuple((name, name) for name in window.partition)
         before, after = restricted(before, keys, on), restricted(after, keys, on)
-    return difference(window.with_inputs(before), window.with_inputs(after))
+    return difference_below(window.with_inputs(before), window.with_inputs(after), change.types)
 
 
 def _divided(window: Window) -> Relation:

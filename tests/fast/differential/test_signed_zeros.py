@@ -1,0 +1,36 @@
+"""Values that are equal and not the same are told apart by what stands above: 0.0 and -0.0 as texts."""
+
+from __future__ import annotations
+
+import pytest
+from kit.case import Case, Table
+from kit.duck import DuckExecutor
+from kit.maintained import Maintained
+
+from headrace.algebra.schema import Column
+
+COLUMNS = (Column("k", "string"), Column("f", "double"), Column("n", "int"))
+ROWS = (("a", 0.0, 1), ("a", -0.0, 1), ("b", 5.0, 1))
+WINDOWS = (
+    {"w": ((1, ("a", 1.0, 1)),)},
+    {"w": ((1, ("a", 0.0, 2)), (1, ("a", -0.0, 2)), (-1, ("b", 5.0, 1)))},
+    {"w": ((-1, ("a", 1.0, 1)), (1, ("b", -0.0, 2)))},  # a zero that goes is either one to Python
+)
+COUNTED = "SELECT k, f, n, CAST(count(*) OVER (PARTITION BY k) AS INT) AS c FROM w"
+GREATEST = "SELECT k, max(f) AS f, CAST(count(*) AS INT) AS c FROM w GROUP BY k"
+FIRST = "SELECT f, n, k FROM w ORDER BY n, k, CAST(f AS STRING) LIMIT 3"
+
+QUERIES = (
+    f"SELECT CAST(f AS STRING) AS s, c FROM ({COUNTED}) x",
+    f"SELECT CAST(f AS STRING) AS s, c FROM ({COUNTED}) x WHERE n = 2",
+    f"SELECT s, count(*) AS m FROM (SELECT CAST(f AS STRING) AS s, c FROM ({COUNTED}) x) y GROUP BY s",
+    f"SELECT s, count(*) AS m FROM (SELECT CAST(f AS STRING) AS s, c FROM ({GREATEST}) x) y GROUP BY s",
+    f"SELECT s, count(*) AS m FROM (SELECT CAST(f AS STRING) AS s FROM ({FIRST}) x) y GROUP BY s",
+)
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_zeros_of_both_signs_below_what_shows_them(query: str) -> None:
+    view = Maintained(DuckExecutor(), Case(query, (Table("w", COLUMNS, ROWS),), WINDOWS))
+    for window in WINDOWS:
+        view.step(window)

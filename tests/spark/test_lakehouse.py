@@ -99,6 +99,53 @@ def test_nested_fields_are_followed_by_their_ids(lake, fresh, statements: tuple[
     assert gone == (*expected[0][:-1], -1)
 
 
+DEFAULTS = {
+    "BooleanType": True,
+    "IntegerType": -5,
+    "LongType": 2**40,
+    "FloatType": 1.5,
+    "DoubleType": -2.5e-300,
+    "DateType": "2017-11-16",
+    "TimestampType.withoutZone": "2017-11-16T22:31:08.123456",
+    "TimestampType.withZone": "2017-11-16T22:31:08.123456+00:00",
+    "StringType": "it's \\ n",
+    "DecimalType.of": "14.20",
+    "BinaryType": b"\x00\xff'",
+}
+
+
+def test_a_column_added_with_a_default_has_it_in_older_snapshots(lake, fresh) -> None:
+    table = fresh()
+    lake.runner.run(
+        f"CREATE TABLE {table.sql} (k INT, s STRUCT<a: INT>) TBLPROPERTIES "
+        "('format-version'='3', 'write.delete.mode'='merge-on-read')"
+    )
+    lake.runner.run(f"INSERT INTO {table.sql} SELECT /*+ COALESCE(1) */ id, named_struct('a', 1) FROM range(2)")
+    first = lake.meta(table).current_snapshot_id
+    iceberg = lake.runner.session._jvm.org.apache.iceberg
+    stored = iceberg.spark.Spark3Util.loadIcebergTable(lake.runner.session._jsparkSession, table.sql)
+    update = stored.updateSchema()
+    for number, (name, value) in enumerate(DEFAULTS.items()):
+        kind, _, make = name.partition(".")
+        type_ = getattr(getattr(iceberg.types.Types, kind), make or "get")(*((4, 2) if make == "of" else ()))
+        literal = iceberg.expressions.Literal.of(value)
+        update.addColumn(f"c{number}", type_, literal.to(type_) or literal)
+    update.addColumn("s", "b", iceberg.types.Types.IntegerType.get(), None, iceberg.expressions.Literal.of(7))
+    update.commit()
+    lake.runner.run(f"REFRESH TABLE {table.sql}")
+    meta = lake.meta(table)
+    assert meta.current_snapshot_id == first
+    names = tuple(c.name for c in meta.columns)
+    present = lake.rows(f"SELECT * FROM {table.sql} ORDER BY k")
+    assert present[0][1] == (1, 7)
+    assert None not in present[0]
+    assert lake.rows(f"SELECT * FROM {rows_sql(table, meta, first)} ORDER BY k") == present
+    lake.runner.run(f"DELETE FROM {table.sql} WHERE k = 1")
+    meta = lake.meta(table)
+    plan = plan_changes(meta, first, meta.current_snapshot_id)
+    assert lake.rows(changes_sql(table, meta, plan, names)) == [(*present[1], -1)]
+
+
 def test_a_table_before_its_first_snapshot_reads_as_empty_with_its_columns(lake, fresh) -> None:
     table = fresh()
     lake.runner.run(f"CREATE TABLE {table.sql} (a INT, m MAP<STRING, ARRAY<STRUCT<x: INT>>>, t TIMESTAMP_NTZ)")

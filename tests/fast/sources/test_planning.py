@@ -17,6 +17,7 @@ from headrace.sources.lakehouse.change_plan import (
     plan_changes,
 )
 from headrace.sources.lakehouse.changes_sql import changes_sql, rows_sql
+from headrace.sources.lakehouse.evolved_types import absent
 from headrace.sources.lakehouse.file_diff import FileDiff
 
 T = TableName("lake", ("shop",), "t")
@@ -228,3 +229,26 @@ def test_unreadable_manifests_leave_the_finding_to_the_query():
     assert text is not None
     assert text.count("EXCEPT") == 2
     assert text.count("position_deletes") == 2
+
+
+@pytest.mark.parametrize(
+    ("type_", "default", "wanted"),
+    [
+        ("int", None, "CAST(NULL AS int)"),
+        ("boolean", False, "CAST('false' AS boolean)"),
+        ("fixed[2]", "00ff", "CAST(X'00ff' AS binary)"),
+        (
+            {"type": "struct", "fields": [{"id": 9, "name": "x", "type": "int", "initial-default": 4}]},
+            {},
+            "CAST(named_struct('x', CAST('4' AS int)) AS struct<x:int>)",
+        ),
+        ({"type": "list", "element": "int"}, [1], "CAST(array(CAST('1' AS int)) AS array<int>)"),
+        (
+            {"type": "map", "key": "string", "value": "int"},
+            {"keys": ["a"], "values": [None]},
+            "CAST(map_from_arrays(array(CAST('a' AS string)), array(CAST(NULL AS int))) AS map<string,int>)",
+        ),
+    ],
+)
+def test_what_is_absent_has_its_initial_default(type_, default, wanted):
+    assert absent({"type": type_, "initial-default": default}) == wanted

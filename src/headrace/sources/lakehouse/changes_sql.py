@@ -125,8 +125,8 @@ def _current(columns: Sequence[str]) -> str:
 def _projection(meta: TableMeta, snapshot: int, columns: tuple[str, ...], alias: str = "") -> str:
     """Return the present columns as expressions over an older snapshot's schema.
 
-    Columns, and fields of structs, are followed by field id through renames; one that was added later is NULL, a
-    widened one is cast.
+    Columns, and fields of structs, are followed by field id through renames; one that was added later has its
+    initial default, a widened one is cast.
     """
     schema = meta.schema_at(snapshot)
     if schema == meta.schema_id:

@@ -6,6 +6,7 @@ other orders, and so do these expressions.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -60,4 +61,31 @@ def _struct(value: str, old: Any, new: Any, depth: int) -> str:
 
 def absent(field: Mapping[str, Any]) -> str:
     """Return the value of a field, or column, in rows written before it was added."""
-    return f"CAST(NULL AS {ddl_type(field['type'])})"
+    value = _default(field["type"], field.get("initial-default"))
+    return f"CAST({value} AS {ddl_type(field['type'])})"
+
+
+def _default(type_: Any, value: Any) -> str:
+    """Return an initial default, given in metadata's JSON, as an expression yet to be cast."""
+    if value is None:
+        return "NULL"
+    if isinstance(type_, Mapping):
+        return _nested_default(type_, value)
+    if ddl_type(type_) == "binary":
+        return f"X'{value}'"
+    return string_literal(value if isinstance(value, str) else json.dumps(value))
+
+
+def _nested_default(type_: Mapping[str, Any], value: Any) -> str:
+    if type_["type"] == "struct":  # a field that is not in it has its own default
+        fields = [{**f, "initial-default": value.get(str(f["id"]), f.get("initial-default"))} for f in type_["fields"]]
+        parts = (f"{string_literal(f['name'])}, {absent(f)}" for f in fields)
+        return f"named_struct({', '.join(parts)})"
+    if type_["type"] == "list":
+        return f"array({', '.join(_cast(type_['element'], item) for item in value)})"
+    keys, values = (", ".join(_cast(type_[n], v) for v in value[f"{n}s"]) for n in ("key", "value"))
+    return f"map_from_arrays(array({keys}), array({values}))"
+
+
+def _cast(type_: Any, value: Any) -> str:
+    return absent({"type": type_, "initial-default": value})

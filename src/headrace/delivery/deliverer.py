@@ -85,7 +85,9 @@ class Deliverer:
             sink = self._catalog.create_sink(name, str(uuid.uuid4()), of.name, stream, options, schedule)
         try:
             results = self.write([name])
-        except BaseException:  # an interrupt, too, must not leave half a sink behind
+        except BaseException as error:  # an interrupt, too, must not leave half a sink behind
+            if isinstance(error, HeadraceError) and error.code == "SINK_HELD":  # another one, with which it is written
+                return None
             self._undo(sink)
             raise
         return next((result for result in results if result.sink == name), None)

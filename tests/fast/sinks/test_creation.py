@@ -142,3 +142,17 @@ def test_what_others_wrote_is_not_taken_back(
         project.hr.sinks.create("out", "shop.revenue", url, "public.out")
     assert there(db) == [0, 1, 2, 7]
     assert db.execute("SELECT count(*) FROM headrace.sink_position").fetchone() == (0,)
+
+
+def test_a_sink_beside_one_that_is_paused_waits_with_it(
+    project: StoredProject, url: str, db: psycopg.Connection
+) -> None:
+    """They are written together, or not at all."""
+    sinks = project.hr.sinks
+    sinks.create("first", "shop.revenue", url, "public.first")
+    sinks.pause("first")
+    assert sinks.create("second", "shop.revenue", url, "public.second") is None
+    assert [sink.name for sink in sinks.list()] == ["first", "second"]
+    sinks.resume("first")
+    assert {result.sink: result.how for result in sinks.write()}["second"] == "load"
+    assert db.execute("SELECT count(*) FROM second").fetchone() == (3,)

@@ -98,9 +98,8 @@ def add(
             kind=kind,
         )
     if result is None:
-        confirm(
-            asked, {"written": None}, "Nothing was written: it exists already, or its stream table was never loaded."
-        )
+        why = "it exists already, its stream table was never loaded, or others of its group are held"
+        confirm(asked, {"written": None}, f"Nothing was written: {why}.")
     else:
         show(asked, result.as_dict(), lambda: render.written((result,)))
 

@@ -166,6 +166,35 @@ def test_mirrors_follow_keys_bags_large_values_and_altered_tables(
     assert {s.status.value for s in hr.sources.list() if s.name == source} == {"ACTIVE"}
 
 
+@pytest.mark.parametrize(("filler", "also"), [(0, ""), (300_000, ""), (0, "UPDATE copies SET v = 'w' WHERE id = 1;")])
+def test_a_table_that_gets_a_key_is_landed_although_its_mirror_has_copies(
+    hr: Headrace, ns: str, url: str, db: psycopg.Connection, filler: int, also: str
+) -> None:
+    db.execute("CREATE TABLE copies (id int, v text); ALTER TABLE copies REPLICA IDENTITY FULL")
+    db.execute("INSERT INTO copies VALUES (1, 'x'), (1, 'x'), (2, 'y')")
+    db.execute(f"INSERT INTO copies SELECT g + 10, 'z' FROM generate_series(1, {filler}) g")
+    source = f"{ns}_copies"
+    hr.sources.create(source, url, ["copies"])
+
+    def same() -> None:
+        hr.sources.land(source)
+        columns = ", ".join(f.name for f in hr.spark.table(f"lake.{source}.copies").schema)
+        expected = sorted(db.execute(f"SELECT {columns} FROM copies").fetchall(), key=repr)
+        assert rows(hr, f"{source}.copies") == expected
+
+    db.execute(
+        "BEGIN; DELETE FROM copies WHERE ctid = (SELECT min(ctid) FROM copies WHERE id = 1); "
+        f"ALTER TABLE copies ADD PRIMARY KEY (id); {also} COMMIT"
+    )
+    same()
+    db.execute("UPDATE copies SET v = 'new' WHERE id = 1; DELETE FROM copies WHERE id = 2")
+    same()
+    db.execute("ALTER TABLE copies RENAME id TO number; ALTER TABLE copies RENAME v TO id")
+    db.execute("ALTER TABLE copies RENAME number TO v; UPDATE copies SET id = 'newer' WHERE v = 1")
+    same()
+    assert {s.status.value for s in hr.sources.list() if s.name == source} == {"ACTIVE"}
+
+
 def test_a_lost_slot_stops_the_source_until_a_new_snapshot(
     hr: Headrace, ns: str, url: str, db: psycopg.Connection
 ) -> None:

@@ -52,6 +52,7 @@ class Moved:
         deleted: Rows that disappeared.
         commits: Snapshots that the state has gained, at the most.
         operation: The highest operation id of its rows.
+        key: Field ids of columns in which no two of its rows agree, as far as is known.
     """
 
     written: Mapping[TableName, TableMeta] = field(default_factory=dict)
@@ -60,6 +61,7 @@ class Moved:
     deleted: int = 0
     commits: int = 0
     operation: int = 0
+    key: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,7 @@ class Mirroring:
         Raises:
             EnvironmentFault: `VALUE_NOT_REPRESENTABLE`, or another error of Spark's; nothing must be published then.
         """
-        moved = Moved()
+        moved = Moved(key=_ids(self.before[self.mirror.name], self.mirror.key))
         try:
             for landed in parts:
                 with readable(self.runner, landed.folders):
@@ -124,6 +126,7 @@ class Mirroring:
                 for stored in self.mirror.stored:
                     self.runner.run(f"ALTER TABLE {stored.within(STAGING).sql} {statement}")
             before = self.staged(name) if moved.changed else before
+        keyed = self._known_by(landed, before, moved)
         if landed.replaced and self.version == 0:
             listed = _listed(landed.columns)
             self.runner.run(f"INSERT INTO {name.within(STAGING).sql} ({listed}) {landed.rows_sql()}")
@@ -131,14 +134,30 @@ class Mirroring:
             self.ids.gave(moved.inserted)
             moved.commits += 1
             return
-        self._apply(landed, before, moved, whole=whole)
+        self._apply(landed, keyed, before, moved, whole=whole)
 
-    def _apply(self, landed: LandedTable, before: TableMeta, moved: Moved, *, whole: bool) -> None:
+    @staticmethod
+    def _known_by(landed: LandedTable, before: TableMeta, moved: Moved) -> tuple[str, ...] | None:
+        """Find the columns that identify the mirror's rows before a part; None for a bag.
+
+        A table may have got another key, by which the rows that it had need not differ. Columns that no two rows agree
+        in identify them together with others, too.
+        """
+        if not (landed.replaced or landed.reshaped):
+            return landed.key
+        key = _ids(before, landed.key or ())
+        holds = bool(moved.key) and moved.key <= key
+        moved.key = key if holds else frozenset()  # else rows of other nodes, which come later, may still agree in it
+        return landed.key if holds else None
+
+    def _apply(
+        self, landed: LandedTable, key: tuple[str, ...] | None, before: TableMeta, moved: Moved, *, whole: bool
+    ) -> None:
         view, columns = f"__hr_{uuid.uuid4().hex[:8]}_landing", before.columns
         name = self.mirror.name
         rebuild = f"headrace source resnapshot {name.namespace[-1]}"
-        target = Target(name.within(STAGING), columns, landed.key, before.row_count, rebuild=rebuild)
-        wanted = measures(target.identity, distinct=landed.key is None)
+        target = Target(name.within(STAGING), columns, key, before.row_count, rebuild=rebuild)
+        wanted = measures(target.identity, distinct=key is None)
         query = landed.change_sql(self._rows(before), small=_is_small(before, target))
         if not landed.few:
             self._apply_logged(query, view, target, wanted, moved)
@@ -221,6 +240,10 @@ def _count(moved: Moved, change: Change) -> None:
 def _is_small(before: TableMeta, target: Target) -> bool:
     """Return whether a mirror is so small that it is rewritten whole."""
     return before.row_count is not None and before.row_count * len(target.columns) <= SMALL_STATE_CELLS
+
+
+def _ids(meta: TableMeta, names: Sequence[str]) -> frozenset[int]:
+    return frozenset(meta.ids_of(names))
 
 
 def _listed(columns: Sequence[Column]) -> str:

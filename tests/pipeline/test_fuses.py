@@ -101,6 +101,22 @@ def test_skip_is_remembered_until_the_table_is_recomputed(hr: Headrace, alone: s
     assert hr.verify(f"{ns}.b").ok
 
 
+def test_rows_that_no_counter_tells_of_are_counted(hr: Headrace, alone: str) -> None:
+    """As of snapshots of writers that leave the counters out."""
+    ns = alone
+    hr.sql(f"CREATE STREAM TABLE {ns}.free AS SELECT k FROM {ns}.a")
+    hr.sql(f"INSERT INTO {ns}.a SELECT id, id % 7 FROM range(1000, 1060)")
+    know = known(hr._catalog, TableName("lake", (ns,), "free"))
+    facts = gather(know, Cut(hr._catalog, lambda _: None).of(know.table.sources, frozenset()), forced=False, tag="x")
+    (source,) = facts.sources
+    assert source.change_rows == 60
+    unknown = replace(facts, sources=(replace(source, change_rows=None),))
+    surroundings = {"catalog": hr._catalog, "session": hr._lazy, "events": hr.events}
+    assert guarded(know, unknown, Fuse(60), **surroundings) == {source.name: 60}
+    with pytest.raises(HeadraceError, match="FUSE_BLOWN"):
+        guarded(know, unknown, Fuse(59), **surroundings)
+
+
 def test_what_follows_skipped_rows_and_does_not_fit_is_refused(hr: Headrace, alone: str) -> None:
     """Recomputing would take the decision back without a word."""
     ns = alone

@@ -34,9 +34,9 @@ def guarded(
     Empty where the numbers are not known.
 
     The snapshots' counters say how many at most: they include rows that an update carried over into new files, and rows
-    that went and came again unchanged. Rows are counted only where that matters: if these may be too many; if changes
-    are compared with earlier ones, for which a counter of carried rows would be no measure; and where it is noted how
-    large a change was that somebody decided about.
+    that went and came again unchanged. Rows are counted only where that matters: if these may be too many, or nobody
+    has counted them; if changes are compared with earlier ones, for which a counter of carried rows would be no
+    measure; and where it is noted how large a change was that somebody decided about.
 
     Args:
         state: What the catalog says of the table.
@@ -53,8 +53,10 @@ def guarded(
     changed = changed_rows(facts.sources, state.frontier, state.at_frontier)
     fuse = Fuse() if resolved is not None else default.of(parse_options(state.table.options))
     carried = any(facts.by_name[name].carried for name in changed)
-    if judge(fuse, changed, state.history) is not None or (carried and fuse.factor) or resolved in COUNTED:
-        changed, carried = _counted(facts, changed, session), False
+    unknown = {s.name: 0 for s in facts.sources if s.change is not None and s.change_rows is None}
+    doubtful = bool(unknown and (fuse.ceiling or fuse.factor)) or bool(carried and fuse.factor)
+    if judge(fuse, changed, state.history) is not None or doubtful or resolved in COUNTED:
+        changed, carried = _counted(facts, unknown | changed, session), False
     evidence = judge(fuse, changed, state.history)
     if evidence is None:
         return {} if carried else changed
@@ -66,9 +68,11 @@ def guarded(
 def _counted(facts: Facts, changed: Mapping[TableName, int], session: Session) -> dict[TableName, int]:
     """Count changed rows as the table reads them, without those that went and came again.
 
-    Of rows that were only appended, the counters tell that.
+    Of rows that were only appended, the counters tell that, where there are any.
     """
-    exact = {n: rows for n, rows in changed.items() if facts.by_name[n].appended or facts.by_name[n].change is None}
+    of = facts.by_name
+    told = {name for name in changed if of[name].appended and of[name].change_rows is not None}
+    exact = {name: rows for name, rows in changed.items() if name in told or of[name].change is None}
     found = dict(exact)
     if len(exact) < len(changed):
         runner = session.runner().under(facts.details.semantics)

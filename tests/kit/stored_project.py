@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,6 +21,18 @@ from headrace.semantics import Semantics
 
 ORDERS = TableName(LAKE, ("shop",), "orders")
 COLUMNS = (Column("k", "bigint", True),)
+
+
+@contextmanager
+def with_revenue(folder: Path) -> Iterator[StoredProject]:
+    """A project with stream table `shop.revenue`, closed at the end."""
+    project = StoredProject(folder)
+    project.source()
+    project.stream_table("revenue")
+    try:
+        yield project
+    finally:
+        project.close()
 
 
 class StoredProject:

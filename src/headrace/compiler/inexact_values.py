@@ -68,4 +68,4 @@ def _windowed(call: WindowCall, inputs: Mapping[str, str], outputs: Mapping[str,
 
 def _added_exactly(type_: str | None) -> bool:
     """Return whether values are added up without rounding; texts are not: Spark makes floats."""
-    return is_integer(type_) or (type_ is not None and decimal_of(type_) is not None)
+    return is_integer(type_) or decimal_of(type_) is not None

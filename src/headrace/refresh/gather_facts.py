@@ -76,7 +76,7 @@ def known_cycle(catalog: Catalog, name: TableName) -> dict[TableName, TableState
         state = _known(reader, name)
         cyclic = details_of(state.table).cyclic
         members = Dag({n: t.sources for n, t in state.streams.items()}).component(name) if cyclic else ()
-        return {n: _known(reader, n) for n in members} or {name: state}
+        return {name: state} | {member: _known(reader, member) for member in members if member != name}
 
 
 def _known(reader: Reader, name: TableName) -> TableState:

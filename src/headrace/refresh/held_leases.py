@@ -74,13 +74,16 @@ def holding_leases(
 
     Args:
         catalog: The catalog.
-        resources: What to lease, all or none.
+        resources: What to lease, all or none; of nothing nobody is asked.
         patience: Seconds to wait for others who hold one of them.
         given_up: Whether nobody wants them any more, so that the wait is over.
 
     Raises:
         EnvironmentFault: `LEASE_HELD`.
     """
+    if not resources:
+        yield tuple
+        return
     leases = _acquired(catalog, tuple(resources), time.monotonic() + patience, given_up)
     stop = threading.Event()
     current = [leases]

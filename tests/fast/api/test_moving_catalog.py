@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from kit.stored_project import StoredProject
+from kit.stored_project import StoredProject, with_revenue
 
 import headrace
 from headrace.cli.main import app
@@ -24,11 +24,8 @@ from headrace.project.lake_move import move_catalog as door
 
 @pytest.fixture
 def project(tmp_path: Path) -> Iterator[StoredProject]:
-    made = StoredProject(tmp_path / "shop")
-    made.source()
-    made.stream_table("revenue")
-    yield made
-    made.close()
+    with with_revenue(tmp_path / "shop") as made:
+        yield made
 
 
 @pytest.fixture

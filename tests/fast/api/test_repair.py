@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from catalog_kit.statements import statements
-from kit.stored_project import StoredProject
+from kit.stored_project import StoredProject, with_revenue
 
 from headrace.errors import EnvironmentFault, UserError
 from headrace.lake import metadata as lake_metadata
@@ -18,11 +18,8 @@ from headrace.results.refresh_results import Status
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoredProject]:
-    made = StoredProject(tmp_path_factory.mktemp("repair") / "shop")
-    made.source()
-    made.stream_table("revenue")
-    yield made
-    made.close()
+    with with_revenue(tmp_path_factory.mktemp("repair") / "shop") as made:
+        yield made
 
 
 COMPANION, LOG = "_headrace.shop_revenue_companion", "_headrace.shop_revenue_log"

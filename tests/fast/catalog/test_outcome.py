@@ -51,7 +51,7 @@ def test_a_broken_commit_is_settled_afterwards(
 
 
 def test_whoever_asks_how_it_ended_is_told_of_a_publication_that_happened(
-    far: Catalog, postgres: Postgres, proxy: BreakingProxy
+    far: Catalog, postgres: Postgres, proxy: BreakingProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     breaking = far.publish
 
@@ -61,7 +61,7 @@ def test_whoever_asks_how_it_ended_is_told_of_a_publication_that_happened(
         finally:
             proxy.arm("never")
 
-    far.publish = broken_once  # type: ignore[method-assign]
+    monkeypatch.setattr(far, "publish", broken_once)
     publication = staged(far, Iceberg(postgres.prepared))
     proxy.arm("before")
     with pytest.raises(EnvironmentFault, match="PUBLISH_OUTCOME_UNKNOWN"):

@@ -14,7 +14,7 @@ from click.shell_completion import ShellComplete
 from click.testing import CliRunner, Result
 from fast.cli.conftest import Run
 from fast.cli.samples import NOW, info, past
-from kit.stored_project import StoredProject
+from kit.stored_project import StoredProject, with_revenue
 from rich.console import Console
 from rich.table import Table
 
@@ -28,11 +28,8 @@ from headrace.project.spark_options import complaints
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoredProject]:
-    made = StoredProject(tmp_path_factory.mktemp("bad") / "shop")
-    made.source()
-    made.stream_table("revenue")
-    yield made
-    made.close()
+    with with_revenue(tmp_path_factory.mktemp("bad") / "shop") as made:
+        yield made
 
 
 def run(project: StoredProject, *args: str) -> Result:
@@ -226,10 +223,8 @@ def test_garbage_in_the_catalog_is_told_by_every_command(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("garbage", ["{", "{}", '{"query": 7}', "[1, 2]"])
 def test_garbage_in_a_definition_is_told(tmp_path: Path, garbage: str) -> None:
-    made = StoredProject(tmp_path / "shop")
-    made.source()
-    made.stream_table("revenue")
-    made.close()
+    with with_revenue(tmp_path / "shop") as made:
+        pass
     with sqlite3.connect(made.root / "headrace.db") as database:
         database.execute("UPDATE hr_stream_table SET definition_json = ?", (garbage,))
     for args in (["status"], ["refresh"], ["show-create"], ["refresh", "shop.revenue"]):

@@ -13,7 +13,7 @@ import pytest
 from catalog_kit.proxy import BreakingProxy
 from kit.logical import LogicalServer
 from kit.sink_rows import new_sink, options
-from kit.stored_project import StoredProject
+from kit.stored_project import StoredProject, with_revenue
 
 from headrace.catalog import LogChange, NewVersion, Publication, Swap
 from headrace.errors import EnvironmentFault
@@ -26,11 +26,8 @@ REVENUE = TableName(LAKE, ("shop",), "revenue")
 
 @pytest.fixture
 def project(tmp_path: Path) -> Iterator[StoredProject]:
-    made = StoredProject(tmp_path / "shop")
-    made.source()
-    made.stream_table("revenue")
-    yield made
-    made.close()
+    with with_revenue(tmp_path / "shop") as made:
+        yield made
 
 
 def advance(project: StoredProject, version: int) -> None:

@@ -7,7 +7,7 @@ the group's refresh computes. A member that reads another one is defined over wh
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from headrace.catalog import Catalog, StreamTable, resource_of
@@ -245,7 +245,7 @@ class Redefiner:
         """Give a change log to stream tables that new definitions read and that keep none yet."""
         logless = self.tables.logless(n for n in read if n not in made or made[n].definition.log is None)
         outside = [resource_of(name) for name in logless if name not in names]
-        with holding_leases(self.catalog, outside) if outside else nullcontext():
+        with holding_leases(self.catalog, outside):
             self.tables.start_logs(name for name in logless if name not in made)
         for name in (name for name in logless if name in made):
             suffix = new_suffix()

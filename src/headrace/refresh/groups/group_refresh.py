@@ -180,9 +180,6 @@ class GroupRefresh:
         """Hold the leases of all members, as far as the caller does not."""
         order, held = self._order, {lease.resource for lease in self._order.held()}
         missing = [resource for name in order.names if (resource := resource_of(name)) not in held]
-        if not missing:
-            yield order.held
-            return
         with holding_leases(self._catalog, missing, patience=order.patience, given_up=order.given_up) as leases:
             yield lambda: (*order.held(), *leases())
 

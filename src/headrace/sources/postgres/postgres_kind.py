@@ -229,12 +229,11 @@ class Postgres:
 
     def with_node(self, source: str, options: Json, node: object) -> Json:
         """Add a server to options."""
-        from headrace.sources.postgres.shards.shard_options import require_shards, shards_of, with_shard
+        from headrace.sources.postgres.shards.shard_options import require_shards, shards_of, with_shard_as_others
 
         require_shards(source, options, [])
         [shard] = shards_of([node])
-        ways = {of["capture"] for of in options[NODES].values()}
-        return with_shard(source, {**options, CAPTURE: ways.pop() if len(ways) == 1 else "wal"}, shard)
+        return with_shard_as_others(source, options, shard)
 
     def moved_node(self, source: str, options: Json, node: str, address: str) -> Json:
         """Put another server in place of a shard's."""

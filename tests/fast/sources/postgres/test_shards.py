@@ -325,6 +325,36 @@ def test_shards_that_are_declared(named: bool) -> None:
         assert raised.value.code == "SOURCE_DIFFERS"
 
 
+def test_a_shard_that_is_added_or_moved_has_a_slot_that_fails_over_as_the_others_have() -> None:
+    shards = {"eu": {"url": "postgresql://a/x"}, "us": {"url": "postgresql://b/x", "capture": "trigger"}}
+    for failover in (True, False):
+        said = {"shards": shards, "failover": failover}
+        options = POSTGRES.options("shop", SourceRequest("", ["orders"], said))
+        options = POSTGRES.with_node("shop", options, {"url": "postgresql://c/x", "name": "as"})
+        for node in ("eu", "us"):
+            options = POSTGRES.moved_node("shop", options, node, f"postgresql://{node}/x")
+        assert {n: (of["capture"], of["failover"]) for n, of in options["nodes"].items()} == {
+            "eu": ("wal", failover),
+            "us": ("trigger", False),
+            "as": ("wal", failover),
+        }
+
+
+@pytest.mark.parametrize("said", [{"failover": True}, {"capture": "trigger"}, {"capture": "auto"}])
+def test_shards_are_captured_as_declared(said: dict[str, object]) -> None:
+    shards = [{"url": "postgresql://a/x"}, {"url": "postgresql://b/x", "capture": "auto"}]
+    whole = {"shards": shards, **said}
+    kept = ShardFollower.__new__(ShardFollower)
+    kept.name, kept.position, kept.mirrors = "shop", None, []
+    kept.options = POSTGRES.options("shop", SourceRequest("", ["orders"], whole))
+    assert not POSTGRES.changes(kept, SourceRequest("", ["orders"], whole)).added
+    other = {**whole, "shards": [shards[0], {**shards[1], "capture": "wal"}]}
+    for wanted in ({**whole, "failover": not whole.get("failover", False)}, other):
+        with pytest.raises(UserError) as raised:
+            POSTGRES.changes(kept, SourceRequest("", ["orders"], wanted))
+        assert raised.value.code == "SOURCE_DIFFERS"
+
+
 def test_parts_of_tables_are_not_for_a_shard_that_is_captured_in_both_ways() -> None:
     shards = [{"url": "postgresql://a/x"}, {"url": "postgresql://b/x", "capture": "auto"}]
     with pytest.raises(UserError, match="are for capture in one way"):

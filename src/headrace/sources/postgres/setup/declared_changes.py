@@ -23,17 +23,23 @@ def changes(source: KeptSource, declared: SourceRequest) -> TableChanges:
     options, said = source.options, declared.options
     if has_shards(options) or SHARDS in said:
         require_same_shards(source, declared)
-    elif options["url"] != declared.address:
-        raise differs(source.name, "its connection string", "drop it and declare it anew, or correct the file")
+    else:
+        _require_same_server(source, declared)
     tables = by_mirror(declared.tables)
     written = declared.tables.values() if isinstance(declared.tables, Mapping) else declared.tables
+    _refuse_other_tables(source, tables, said["text_columns"])
+    added = tuple(text for mirror, text in zip(tables, written, strict=True) if mirror not in options["tables"])
+    return TableChanges(added, tuple(sorted(options["tables"].keys() - tables.keys())))
+
+
+def _require_same_server(source: KeptSource, declared: SourceRequest) -> None:
+    options, said = source.options, declared.options
+    if options["url"] != declared.address:
+        raise differs(source.name, "its connection string", "drop it and declare it anew, or correct the file")
     if said.get("capture", options.get("capture", "wal")) != options.get("capture", "wal"):
         raise differs(source.name, "how it is captured", "drop it and apply again, or correct the file")
     if said.get("failover", False) != options.get("failover", False):
         raise differs(source.name, "failover", "drop it and apply again, or correct the file")
-    _refuse_other_tables(source, tables, said["text_columns"])
-    added = tuple(text for mirror, text in zip(tables, written, strict=True) if mirror not in options["tables"])
-    return TableChanges(added, tuple(sorted(options["tables"].keys() - tables.keys())))
 
 
 def _refuse_other_tables(source: KeptSource, tables: Mapping[str, SourceTable], texts: Iterable[str]) -> None:

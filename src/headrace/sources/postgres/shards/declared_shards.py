@@ -18,16 +18,19 @@ from headrace.sources.source_kind import KeptSource, SourceRequest, differs
 
 DEFAULTS = {SHARD_COLUMN: COLUMN, AVAILABILITY: AVAILABILITIES[0], SAME_KEY: SAME_KEYS[0]}
 
+ANEW = "drop it and declare it anew, or correct the file"
+"""What to do where no command makes a source what is declared."""
+
 
 def require_same_shards(source: KeptSource, declared: SourceRequest) -> None:
-    """Refuse a declaration of other shards than a source has.
+    """Refuse a declaration of other shards than a source has, or of the same captured otherwise.
 
     Raises:
         UserError: `SOURCE_DIFFERS`, `INVALID_OPTION`.
     """
     options, said = source.options, declared.options
     if not has_shards(options) or SHARDS not in said:
-        raise differs(source.name, "whether it has shards", "drop it and declare it anew, or correct the file")
+        raise differs(source.name, "whether it has shards", ANEW)
     wanted = shards_of(said[SHARDS])
     if all(shard.name is None for shard in wanted):
         same = sorted(shard.url for shard in wanted) == sorted(of["url"] for of in options[NODES].values())
@@ -36,6 +39,13 @@ def require_same_shards(source: KeptSource, declared: SourceRequest) -> None:
     if not same:
         remedy = "add, drop or move them (ALTER SOURCE … ADD SHARD, DROP SHARD, MOVE SHARD), or correct the file"
         raise differs(source.name, "its shards", remedy)
+    by_url = {of["url"]: of for of in options[NODES].values()}
+    for shard in wanted:
+        kept = by_url[shard.url]
+        if (shard.capture or said.get("capture") or kept["capture"]) != kept["capture"]:
+            raise differs(source.name, f"how shard {shard.name or shard.url} is captured", ANEW)
+        if bool(said.get("failover")) != kept["failover"] and kept["capture"] != "trigger":
+            raise differs(source.name, f"failover of shard {shard.name or shard.url}", ANEW)
     for option, default in DEFAULTS.items():
         if said.get(option, default) != options[option]:
-            raise differs(source.name, option, "drop it and declare it anew, or correct the file")
+            raise differs(source.name, option, ANEW)

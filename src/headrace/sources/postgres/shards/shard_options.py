@@ -182,6 +182,18 @@ def with_shard(source: str, options: Json, shard: Shard) -> dict[str, Any]:
     return {**common, NODES: {**nodes, name: own}, MADE: made}
 
 
+def with_shard_as_others(source: str, options: Json, shard: Shard) -> dict[str, Any]:
+    """Return options with a further server, captured as those that are there; see `with_shard`.
+
+    Raises:
+        UserError: `INVALID_OPTION`, `INVALID_NAME`, `SOURCE_URL_INVALID`, `SHARD_EXISTS`, `SHARD_TWICE`.
+    """
+    others = options[NODES].values()
+    ways = {of["capture"] for of in others}
+    common = {"capture": ways.pop() if len(ways) == 1 else "wal", "failover": any(of["failover"] for of in others)}
+    return with_shard(source, {**options, **common}, shard)
+
+
 def _own(source: str, options: Json, name: str, shard: Shard) -> dict[str, Any]:
     way = shard.capture or options.get("capture", "wal")
     if way not in WAYS:
@@ -205,7 +217,8 @@ def moved_shard(source: str, options: Json, name: str, url: str) -> dict[str, An
         UserError: `SHARD_UNKNOWN`, `SOURCE_URL_INVALID`, `SHARD_TWICE`.
     """
     require_shards(source, options, [name])
-    own = _own(source, options, name, Shard(url, name, options[NODES][name]["capture"]))
+    former = options[NODES][name]
+    own = _own(source, {**options, "failover": former["failover"]}, name, Shard(url, name, former["capture"]))
     return {**options, NODES: {**options[NODES], name: own}}
 
 

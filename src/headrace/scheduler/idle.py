@@ -18,7 +18,7 @@ from headrace.scheduler.patience import Patience
 from headrace.scheduler.work import Worker
 
 RESOURCE = "maintenance"
-"""Its lease; when it was given back last is when maintenance was done last, by whom ever."""
+"""Its lease; its last sign of life is when maintenance was done last, by whom ever."""
 
 AGAIN_SECONDS = 60.0
 """After it was not this scheduler's turn, or something went wrong, it asks again then."""
@@ -81,10 +81,12 @@ class Idle:
         )
 
     def _is_time(self) -> bool:
-        lease = next((x for x in self._catalog.leases() if x.resource == RESOURCE), None)
+        with self._catalog.reading() as reader:
+            lease = next((x for x in reader.leases() if x.resource == RESOURCE), None)
+            held = RESOURCE in reader.held_resources()  # whoever died meanwhile has never given it back
         if lease is None or self._done:
             return True
-        return lease.owner is None and self._clock.now() - lease.heartbeat_at >= dt.timedelta(seconds=self._every or 0)
+        return not held and self._clock.now() - lease.heartbeat_at >= dt.timedelta(seconds=self._every or 0)
 
     def _maintain(self) -> None:
         def turn(name: TableName) -> bool:

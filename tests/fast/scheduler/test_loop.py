@@ -33,7 +33,7 @@ from headrace.refresh.groups.grouping import Defaults, grouping
 from headrace.refresh.held_leases import holding_leases, owner_is_dead
 from headrace.schedule.options import Consistency, Policy
 from headrace.scheduler import loop
-from headrace.scheduler.idle import Idle
+from headrace.scheduler.idle import RESOURCE, Idle
 from headrace.scheduler.lost_spark import LostSpark
 from headrace.scheduler.patience import Patience
 from headrace.scheduler.policy.plan_cycle import holds
@@ -871,6 +871,16 @@ def test_what_is_stored_is_maintained_when_nothing_else_is_to_be_done(lake_, cat
     assert worker.maintained == ["b", "c"]
     with Running(catalog, worker, maintenance=3600.0, ahead=7200):
         until(lambda: worker.maintained == ["b", "c", "b", "c"])
+
+
+def test_maintenance_goes_on_after_one_who_died_at_it(lake_, catalog):
+    define(catalog, "b: a; c: a")
+    catalog.acquire([RESOURCE], "elsewhere:1:abcd", dt.timedelta(seconds=2))  # and never given back
+    worker = PublishingWorker(lake_, catalog)
+    with Running(catalog, worker, maintenance=0.1):
+        time.sleep(0.5)
+        assert worker.maintained == []
+        until(lambda: worker.maintained[:2] == ["b", "c"], seconds=20)
 
 
 def test_maintenance_makes_way(lake_, catalog):

@@ -68,5 +68,32 @@ def read_lake(file: Path, section: Mapping[str, object] | None) -> LakeSettings 
     return LakeSettings(re.sub(r"(/v1)?/*$", "", uri), **given)
 
 
+def secret(name: str, environ: Mapping[str, str]) -> str | None:
+    """Return the value of `TOKEN` or `CREDENTIAL`, stripped; None where there is none.
+
+    Args:
+        name: The variable.
+        environ: Where it is.
+
+    Raises:
+        UserError: `CONFIG_INVALID`: it has characters that cannot be sent. The value is not shown.
+    """
+    value = environ.get(name, "").strip()
+    if not (is_sendable(value) if name == TOKEN else value.isprintable()):
+        raise UserError(
+            "CONFIG_INVALID",
+            f"{name} in the environment of this process has a character that cannot be sent.",
+            detail="A line break or another control character"
+            + (", or a letter that is not ASCII, which no token has." if name == TOKEN else "."),
+            hint="Set it anew; one that was joined of several lines keeps their line breaks.",
+        )
+    return value or None
+
+
+def is_sendable(token: str) -> bool:
+    """Return whether a token can stand in a header of HTTP."""
+    return token.isascii() and token.isprintable()
+
+
 def _is_url(text: object) -> bool:
     return re.fullmatch(r"https?://[^/\s]+(/\S*)?", str(text)) is not None

@@ -17,7 +17,7 @@ from headrace.config import Settings
 from headrace.errors import EnvironmentFault, UserError
 from headrace.events import Events, SparkStarted, SparkStarting
 from headrace.extras import CONNECT_CLIENT, CONNECT_PACKAGES, require
-from headrace.lakes.lake_settings import CREDENTIAL, TOKEN, LakeSettings
+from headrace.lakes.lake_settings import CREDENTIAL, TOKEN, LakeSettings, secret
 from headrace.lakes.storage_settings import file_access, is_secret
 from headrace.names import LAKE, STAGING
 from headrace.spark.class_archive import java_options
@@ -117,8 +117,8 @@ def _rest_options(lake: LakeSettings, common: Mapping[str, str]) -> dict[str, st
         "warehouse": lake.warehouse,
         "oauth2-server-uri": lake.oauth2_server_uri,
         "scope": lake.scope,
-        "token": os.environ.get(TOKEN),
-        "credential": os.environ.get(CREDENTIAL),
+        "token": secret(TOKEN, os.environ),
+        "credential": secret(CREDENTIAL, os.environ),
     }
     kept = {key: value for key, value in common.items() if key == "cache-enabled" or key.startswith("table-default.")}
     return kept | {key: value for key, value in given.items() if value is not None}

@@ -140,6 +140,37 @@ def test_a_client_that_is_not_known_is_told_without_its_secret(server: Server) -
     assert error.code == "LAKE_DENIED"
 
 
+@pytest.mark.parametrize("variable", [TOKEN, CREDENTIAL])
+def test_a_secret_may_end_in_a_line_break(server: Server, variable: str) -> None:
+    """As `echo token | base64` leaves it in a secret of Kubernetes."""
+    server.answers["/v1/oauth/tokens"] = [(200, {"access_token": SECRET})]
+    api(server, **{variable: f" {SECRET}\n"}).config()
+    assert [auth for _, path, auth in server.asked if path == "/v1/config"] == [f"Bearer {SECRET}"]
+
+
+@pytest.mark.parametrize(
+    "environ",
+    [{TOKEN: f"{SECRET}\nX: 1"}, {TOKEN: f"{SECRET}é"}, {TOKEN: f"a\u2028{SECRET}"}, {CREDENTIAL: f"id\n:{SECRET}"}],
+)
+def test_a_secret_that_cannot_be_sent_is_refused_without_being_shown(server: Server, environ: dict[str, str]) -> None:
+    error = refused(lambda: api(server, **environ).config())
+    assert (error.code, error.retryable) == ("CONFIG_INVALID", False)
+    assert error.__cause__ is None or SECRET not in str(error.__cause__)
+    assert next(iter(environ)) in error.message
+    assert server.asked == []
+
+
+def test_an_empty_variable_is_none(server: Server) -> None:
+    api(server, **{TOKEN: SECRET, CREDENTIAL: ""}).config()
+    api(server, **{TOKEN: "\n"}).config()
+    assert [auth for _, _, auth in server.asked] == [f"Bearer {SECRET}", None]
+
+
+def test_a_token_from_the_server_that_cannot_be_sent_is_no_answer(server: Server) -> None:
+    server.answers["/v1/oauth/tokens"] = [(200, {"access_token": f"{SECRET}\n"})]
+    assert refused(lambda: api(server, **{CREDENTIAL: "id:x"}).config()).code == "LAKE_UNREACHABLE"
+
+
 def test_prefix_separator_and_odd_names_become_paths(server: Server) -> None:
     server.answers["/v1/config"] = [(200, {"overrides": {"prefix": "main|a/b", "namespace-separator": "%2E"}})]
     there = api(server)

@@ -16,7 +16,7 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from headrace.errors import EnvironmentFault
 from headrace.lakes.lake_server import CHECK_SERVER, SERVERS_OWN
-from headrace.lakes.lake_settings import CREDENTIAL, TOKEN, LakeSettings
+from headrace.lakes.lake_settings import CREDENTIAL, TOKEN, LakeSettings, is_sendable, secret
 
 Json = dict[str, Any]
 
@@ -201,7 +201,7 @@ class HttpApi:
         try:
             return self._exchange(Request(self.settings.uri + path, data, headers, method=method))
         except Refused as refused:
-            if refused.status not in (401, 419) or renewed or self._environ.get(CREDENTIAL) is None:
+            if refused.status not in (401, 419) or renewed or secret(CREDENTIAL, self._environ) is None:
                 raise
             with self._lock:
                 self._token = None
@@ -225,24 +225,28 @@ class HttpApi:
 
     def _bearer(self) -> str | None:
         """Return the token of the environment, or one for its credential."""
-        credential = self._environ.get(CREDENTIAL)
+        credential = secret(CREDENTIAL, self._environ)
         if credential is None:
-            return self._environ.get(TOKEN)
+            return secret(TOKEN, self._environ)
         with self._lock:
             if self._token is None or time.monotonic() >= self._token[1]:
                 self._token = self._granted(credential)
             return self._token[0]
 
     def _granted(self, credential: str) -> tuple[str, float]:
-        client, _, secret = credential.rpartition(":")
-        form = {"grant_type": "client_credentials", "client_secret": secret, "scope": self.settings.scope or "catalog"}
+        client, _, password = credential.rpartition(":")
+        scope = self.settings.scope or "catalog"
+        form = {"grant_type": "client_credentials", "client_secret": password, "scope": scope}
         if client:
             form["client_id"] = client
         address = self.settings.oauth2_server_uri or f"{self.settings.uri}/v1/oauth/tokens"
         headers = {"Accept": "application/json", "Content-Type": "application/x-www-form-urlencoded"}
         answer = self._exchange(Request(address, urlencode(form).encode(), headers, method="POST"))
         lasts = float(answer.get("expires_in") or 3600)
-        return str(answer.get("access_token", "")), time.monotonic() + max(lasts - _RENEWED_BEFORE, lasts / 2)
+        token = str(answer.get("access_token", ""))
+        if not is_sendable(token):
+            raise NoAnswer("The server gave a token that cannot be sent.")
+        return token, time.monotonic() + max(lasts - _RENEWED_BEFORE, lasts / 2)
 
 
 class NotSent(NoAnswer):

@@ -64,6 +64,16 @@ def test_table_made_anew_between_two_landings(db: Db, follow: Follow) -> None:
     check(follower, db, "orders")
 
 
+def test_table_emptied_while_another_one_is_altered(db: Db, follow: Follow) -> None:
+    distributed(db, "orders", "beside")
+    db.execute("INSERT INTO beside SELECT g, g FROM generate_series(1, 40) g")
+    follower = follow("orders", "beside")
+    db.execute("TRUNCATE beside; INSERT INTO beside VALUES (1, 2)")
+    db.execute("ALTER TABLE orders ADD COLUMN b int DEFAULT 7; INSERT INTO orders VALUES (1, 1, 2)")
+    assert landed(follower) == [("beside", True), ("orders", True)]
+    check(follower, db, "orders", "beside")
+
+
 def test_partitioned_table(db: Db, follow: Follow, cluster: Cluster) -> None:
     """One mirror has the rows of all partitions, as they come and go."""
     db.execute("CREATE TABLE events (id int, day int, amount bigint, PRIMARY KEY (id, day)) PARTITION BY RANGE (day)")

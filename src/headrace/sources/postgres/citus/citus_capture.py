@@ -358,6 +358,9 @@ class CitusCapture:
     ) -> Landing:
         """Land up to a cut with copies of some tables, and all others.
 
+        What is met in the logs stays there, so that trying again would meet it again: where a table that was to be
+        kept turns out to be one that must be copied, it is copied with them.
+
         Args:
             of: The cluster.
             position: What is landed.
@@ -369,8 +372,9 @@ class CitusCapture:
         kept = {} if first else {n: t for n, t in self._what.known.items() if n not in anew}
         head = self._head(of, self._what.known)
         version = server(of.coordinator).version
-        present = {f.table.oid: f.table for f in head._tables(of.coordinator, version, [t.oid for t in kept.values()])}
-        kept = {n: present[t.oid] for n, t in kept.items() if t.oid in present}
+        found = head._tables(of.coordinator, version, [t.oid for t in kept.values()])
+        present = {f.table.oid: f for f in found}
+        kept = {n: present[t.oid].table for n, t in kept.items() if t.oid in present}
         then = position.get("placements", {})
         went = moved(then, marks(placements(of.coordinator, [t.oid for t in kept.values()])))
         wanted |= {n: t for n, t in kept.items() if str(t.oid) in went}
@@ -399,8 +403,12 @@ class CitusCapture:
             if placed != marks(before):
                 raise in_motion()
             read = self._read(of, positions, kept, shapes, since, cut, placed)
-        if any(changes.emptied for changes in read.values()):
+        uncertain = {n for changes in read.values() for n in changes.emptied}
+        if not uncertain.isdisjoint(shapes):  # while they were copied
             raise in_motion()
+        if uncertain:
+            again = {n: present[kept[n].oid] for n in uncertain}
+            return self._copied(of, position, {**anew, **again}, joined)
         if moved(then, {str(t.oid): placed[str(t.oid)] for t in kept.values()}):
             raise in_motion()
         whole = tuple(PostgresTable(n, t, spooled[n], True, self._what.known.get(n)) for n, t in shapes.items())

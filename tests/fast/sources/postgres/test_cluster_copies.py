@@ -1,0 +1,89 @@
+"""What a cluster's capture copies again, and what it lands as changes, on nodes that only look like those of Citus.
+
+With a real cluster it is tried in `tests/citus`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from kit.citus_stand_in import StandIn, stand_in_servers
+from kit.logical import LogicalServer
+from kit.mirrored import Follower
+
+from headrace.sources.postgres.setup.open_capture import LogCapture
+
+Follow = Callable[..., Follower]
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="module")
+def servers() -> Iterator[list[LogicalServer]]:
+    with stand_in_servers() as started:
+        yield started
+
+
+@pytest.fixture
+def nodes(servers: list[LogicalServer]) -> Iterator[StandIn]:
+    """A cluster without tables."""
+    made = StandIn(servers, f"shop{next(_numbers)}")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def follow(nodes: StandIn, tmp_path: Path) -> Iterator[Follow]:
+    """Begin to follow tables; what was installed is removed in the end, on every node."""
+    begun: list[Follower] = []
+
+    def begin(*tables: str) -> Follower:
+        name = f"headrace_n{next(_numbers)}"
+        begun.append(Follower(nodes.urls[0], tmp_path / name, *tables, slot=name, way=LogCapture))
+        begun[-1].begin()
+        return begun[-1]
+
+    yield begin
+    for follower in begun:
+        follower.capture().remove()
+    for node in nodes.nodes:
+        assert node.execute("SELECT slot_name FROM pg_replication_slots").fetchall() == []
+
+
+def landed(follower: Follower) -> list[tuple[str, bool]]:
+    """Land; the mirrors that were written, and whether their tables were copied again."""
+    return sorted({(t.name.table, t.replaced) for landing in follower.land() for t in landing.tables})
+
+
+def distributed(nodes: StandIn, *tables: str) -> None:
+    """Tables with 20 rows on each worker."""
+    for table in tables:
+        nodes.everywhere(f"CREATE TABLE {table} (id int PRIMARY KEY, amount bigint)")
+        nodes.distribute(table)
+        for group in (1, 2):
+            nodes.nodes[group].execute(f"INSERT INTO {table} SELECT g * 2 + {group}, g FROM generate_series(1, 20) g")
+
+
+def test_changes_of_all_nodes_are_landed(nodes: StandIn, follow: Follow) -> None:
+    distributed(nodes, "orders")
+    follower = follow("orders")
+    assert follower.rows("orders") == nodes.truth("orders")
+    nodes.nodes[1].execute("UPDATE orders SET amount = 0 WHERE id < 20")
+    nodes.nodes[2].execute("DELETE FROM orders WHERE id > 30")
+    assert landed(follower) == [("orders", False)]
+    assert follower.rows("orders") == nodes.truth("orders")
+
+
+def test_a_table_is_emptied_while_another_one_is_altered(nodes: StandIn, follow: Follow) -> None:
+    """Both are copied, at one cut: what is in the logs stays there, so that trying again would not help."""
+    distributed(nodes, "orders", "beside")
+    follower = follow("orders", "beside")
+    nodes.everywhere("TRUNCATE beside; ALTER TABLE orders ADD COLUMN b int DEFAULT 7")
+    nodes.nodes[1].execute("INSERT INTO beside VALUES (1, 1)")
+    nodes.nodes[2].execute("INSERT INTO orders VALUES (100, 1, 2)")
+    assert landed(follower) == [("beside", True), ("orders", True)]
+    for table in ("orders", "beside"):
+        assert follower.rows(table) == nodes.truth(table)

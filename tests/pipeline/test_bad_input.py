@@ -196,6 +196,23 @@ def test_a_column_dropped_and_added_again_is_another_one(hr: Headrace, ns: str, 
     assert hr.refresh(f"{ns}.s").rows_inserted == 1
 
 
+def test_a_nested_field_dropped_and_added_again_is_another_one(hr: Headrace, ns: str, source: str) -> None:
+    hr.spark.sql(f"ALTER TABLE {source} ADD COLUMN place STRUCT<x: INT, y: INT>")
+    hr.spark.sql(f"INSERT INTO {source} VALUES (8, 8, 'new', named_struct('x', 1, 'y', 2))")
+    hr.create_stream_table(f"{ns}.s", f"SELECT k, place.y AS y FROM {ns}.t")
+    hr.spark.sql(f"ALTER TABLE {source} DROP COLUMN place.y")
+    hr.spark.sql(f"ALTER TABLE {source} ADD COLUMN place.y INT")
+    hr.spark.sql(f"INSERT INTO {source} VALUES (9, 9, 'new', named_struct('x', 1, 'y', 3))")
+    with pytest.raises(UserError) as caught:
+        hr.refresh(f"{ns}.s")
+    assert caught.value.code == "SOURCE_SCHEMA_CHANGED"
+    assert "column place of" in caught.value.message
+    assert "another field now" in caught.value.message
+    hr.create_stream_table(f"{ns}.s", f"SELECT k, place.y AS y FROM {ns}.t", or_replace=True)
+    assert hr.spark.sql(f"SELECT k, y FROM lake.{ns}.s WHERE k > 7 ORDER BY k").collect() == [(8, None), (9, 3)]
+    assert hr.verify(f"{ns}.s").ok
+
+
 def test_a_retyped_column_stops_its_reader(hr: Headrace, ns: str, source: str) -> None:
     hr.create_stream_table(f"{ns}.s", f"SELECT k, v FROM {ns}.t")
     hr.spark.sql(f"ALTER TABLE {source} ALTER COLUMN v TYPE BIGINT")

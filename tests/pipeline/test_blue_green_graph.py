@@ -149,3 +149,25 @@ def test_what_comes_and_goes_is_refused_plainly(hr: Headrace, ns: str) -> None:
     hr.cancel_green(deployment="green")
     with hr._catalog.reading() as reader:
         assert left_behind(reader) == set()
+
+
+def test_a_green_that_others_can_neither_read_nor_leave_ends_with_its_deployment(hr: Headrace, ns: str) -> None:
+    hr.sql(f"""
+        CREATE TABLE {ns}.orders USING iceberg AS SELECT * FROM VALUES (1L, 10L), (2L, 20L) AS t(id, amount);
+        CREATE STREAM TABLE {ns}.lines AS SELECT id, amount FROM {ns}.orders;
+        CREATE STREAM TABLE {ns}.first AS SELECT id, 60 DIV amount AS n FROM {ns}.lines;
+        CREATE STREAM TABLE {ns}.second AS SELECT id, 60 DIV (amount - 7) AS n FROM {ns}.lines""")
+    hr.create_green(f"{ns}.first")
+    hr.create_green(f"{ns}.second")
+    hr.sql(f"INSERT INTO {ns}.orders VALUES (3, 0)")
+    hr.refresh(f"{ns}.lines")  # now the first green cannot be defined over it again
+    with pytest.raises(HeadraceError) as failed:
+        hr.create_green(f"{ns}.lines", f"SELECT id, 7L AS amount FROM {ns}.orders")  # over which the second fails
+    assert f"{ns}__green.lines stays" in (failed.value.detail or "")
+    assert {i.name for i in hr.green_status(deployment="green")} == {f"{ns}.{n}" for n in ("lines", "first", "second")}
+    hr.cancel_green(deployment="green")
+    assert names(hr, ns) == {".lines", ".first", ".second"}
+    assert hr.green_status() == ()
+    hr.sql(f"DELETE FROM {ns}.orders WHERE amount = 0")
+    hr.refresh()
+    assert all_ok(hr, ns)

@@ -16,6 +16,7 @@ import headrace
 from headrace.api.facade import Headrace
 from headrace.config import Settings
 from headrace.events import RefreshStarted
+from headrace.lake import apply_change
 from headrace.optimizer import cardinality
 from headrace.results.refresh_results import Mode
 
@@ -78,6 +79,9 @@ def test_a_change_that_outgrows_a_broadcast_is_followed_without_one(
             hr.sql(f"INSERT INTO {ns}.sales VALUES (1, '{value}')")
             assert hr.refresh(f"{ns}.s").mode is Mode.DIFFERENTIAL
             assert len(begun) == tries
+        monkeypatch.setattr(apply_change, "SMALL_STATE_CELLS", 0)  # so the removed rows are looked for
+        hr.sql(f"DELETE FROM {ns}.sales WHERE v = '100'")
+        assert hr.refresh(f"{ns}.s").mode is Mode.DIFFERENTIAL
     unsubscribe()
     assert hr.verify(f"{ns}.s").ok
 

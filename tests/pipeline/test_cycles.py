@@ -206,6 +206,9 @@ def test_the_life_of_a_cycle(cyclic: Headrace, ns: str) -> None:
     hr.sql(CLOSE.format(ns=ns))
     sections = dict(hr.explain(f"{ns}.odd").sections)
     assert f"{ns}.even ⇄ {ns}.odd" in sections["cycle"]
+    found = hr.explain(f"{ns}.odd", passes=True)
+    assert [title for title, _ in found.sections] == ["choice", "passes"]
+    assert any(info.fired for info in found.passes)
     hr.sql(f"ALTER STREAM TABLE {ns}.n SET SCHEDULE 'ON CHANGE'")  # which the cycle follows
     hr.sql(f"INSERT INTO {ns}.edges VALUES (3, 4)")
     time.sleep(1.1)  # ON CHANGE pauses for a second

@@ -35,15 +35,16 @@ class SourceUse:
         name: The source.
         columns: Used columns with the types they had; empty when only rows are counted.
         all: Names of all columns the source had, which `SELECT *` keeps meaning.
-        ids: Iceberg field ids of `columns`: a column that was dropped and added again has another one, and other
-            values in the rows that were there before. Empty when not known.
+        ids: Iceberg field ids of `columns`, each followed by those of its nested fields: what was dropped and added
+            again has another one, and other values in the rows that were there before. Empty when not known, and
+            without nested fields in definitions that an older Headrace wrote.
         uuid: The table that `ids` are of; one that was dropped and created again numbers its columns anew.
     """
 
     name: TableName
     columns: tuple[Column, ...]
     all: tuple[str, ...] = ()
-    ids: tuple[int, ...] = ()
+    ids: tuple[tuple[int, ...], ...] = ()
     uuid: str | None = None
 
     def held_to(self, now: tuple[Column, ...]) -> tuple[str, ...] | None:
@@ -280,7 +281,7 @@ def _generation_out(details: Details) -> dict[str, Any]:
 
 def _source_out(use: SourceUse) -> dict[str, Any]:
     data = {"name": list(use.name.parts), "columns": _columns_out(use.columns), "all": list(use.all)}
-    return data | {"ids": list(use.ids), "uuid": use.uuid}
+    return data | {"ids": [list(ids) for ids in use.ids], "uuid": use.uuid}
 
 
 def _source_in(data: Mapping[str, Any]) -> SourceUse:
@@ -288,7 +289,7 @@ def _source_in(data: Mapping[str, Any]) -> SourceUse:
         _name_in(data["name"]),
         _columns_in(data["columns"]),
         tuple(data["all"]),
-        tuple(data.get("ids", ())),
+        tuple(tuple(ids) if isinstance(ids, list) else (ids,) for ids in data.get("ids", ())),
         data.get("uuid"),
     )
 

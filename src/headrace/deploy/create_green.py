@@ -12,7 +12,7 @@ from headrace.definitions.details import Details, from_json
 from headrace.deploy.blue_settings import settings_of
 from headrace.deploy.generation_names import check_deployment, green_name
 from headrace.deploy.readiness import refuse_existing
-from headrace.errors import UserError
+from headrace.errors import HeadraceError, UserError
 from headrace.graph.dag import Dag, cycle_error
 from headrace.names import TableName
 from headrace.ports import Session
@@ -96,7 +96,7 @@ def create_green(
     green = Green(name, wanted.deployment, wanted.original, then, clock.now(), role=role)
     loaded = creator.create_green(spec, details, green)
     if wanted.initialize:
-        _redirect(green, redirects, _readers(wanted.original, members.values(), catalog), creator)
+        _redirect(green, redirects, _readers(wanted.original, members.values(), catalog), catalog, creator)
     return loaded
 
 
@@ -200,7 +200,11 @@ def spec_of_green(wanted: GreenSpec, blue: StreamTable | None, name: TableName) 
 
 
 def _redirect(
-    green: Green, redirects: Mapping[TableName, TableName], readers: Sequence[TableName], creator: Creator
+    green: Green,
+    redirects: Mapping[TableName, TableName],
+    readers: Sequence[TableName],
+    catalog: Catalog,
+    creator: Creator,
 ) -> None:
     """Have greens read a new one instead of its original; all, or it is not created."""
     done: list[TableName] = []
@@ -208,12 +212,40 @@ def _redirect(
         for reader in readers:
             creator.define_green_again(reader, redirects)
             done.append(reader)
-    except BaseException:
-        creator.drop_together((), ended=(green.name,))  # or they would be defined over it again
+    except BaseException as error:
         before = {public: name for public, name in redirects.items() if name != green.name}
-        for reader in done:
+        try:
+            _undo(green, before, done, catalog, creator)
+        except HeadraceError as why:
+            if isinstance(error, HeadraceError):
+                stays = (
+                    f"{green.name} stays, as greens that read it could not be defined again over {green.original}: "
+                    f"{why.message} `headrace deploy cancel {green.original}` ends the deployment."
+                )
+                error.detail = "\n".join(text for text in (error.detail, stays) if text)
+        raise
+
+
+def _undo(
+    green: Green,
+    before: Mapping[TableName, TableName],
+    readers: Sequence[TableName],
+    catalog: Catalog,
+    creator: Creator,
+) -> None:
+    """Have greens read what they read before a new one was there, and drop that.
+
+    Raises:
+        HeadraceError: That failed; then it is a member of its deployment as before, and ends with it.
+    """
+    creator.drop_together((), ended=(green.name,), patience=PATIENCE)  # or they would be defined over it again
+    try:
+        for reader in readers:
             creator.define_green_again(reader, before)
-        creator.drop_together((green.name,))
+        creator.drop_together((green.name,), patience=PATIENCE)
+    except BaseException:
+        with holding_leases(catalog, [resource_of(green.name)], patience=PATIENCE) as leases:
+            catalog.publish_or_settle(Publication(greens=(green,), leases=leases()))
         raise
 
 

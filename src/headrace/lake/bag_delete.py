@@ -78,7 +78,7 @@ class BagDelete:
         target, change = self.target, self.change
         grouping = ", ".join(e for c in target.columns for e in key_expressions(c, STORED))
         shown = ", ".join(f"any_value({STORED}.{quote(c.name)}) AS {quote(c.name)}" for c in target.columns)
-        hint = spread_out(change, target.columns)
+        hint = spread_out(target, change, target.columns)
         counted = (
             f"SELECT {hint}{shown}, count(*) + any_value({REMOVED}.{WEIGHT}) AS __hr_left "
             f"FROM (SELECT * FROM {target.table.sql} VERSION AS OF {before}) AS {STORED} "
@@ -159,7 +159,7 @@ def by_position_sql(target: Target, change: Change) -> str:
     """Return the statement that deletes copies of rows by file and position."""
     keys = ", ".join(e for c in target.columns for e in key_expressions(c, STORED))
     copies = (
-        f"SELECT {spread_out(change, target.columns)}{STORED}._file AS __hr_file, {STORED}._pos AS __hr_pos, "
+        f"SELECT {spread_out(target, change, target.columns)}{STORED}._file AS __hr_file, {STORED}._pos AS __hr_pos, "
         f"{REMOVED}.{WEIGHT} AS __hr_n, "
         f"row_number() OVER (PARTITION BY {keys} ORDER BY {STORED}._file, {STORED}._pos) AS __hr_i "
         f"FROM {target.table.sql} AS {STORED} JOIN {removed_rows(change)} ON {match(change, target.columns)}"

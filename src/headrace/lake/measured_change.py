@@ -45,6 +45,7 @@ class Target:
             what they are known by.
         barred: Sets of columns by which a delete took along too much before.
         rebuild: The command by which a user has the table computed anew, should it not hold what it must.
+        broadcast: Whether Spark may be asked to send the removed rows to every task when rows are looked for.
     """
 
     table: TableName
@@ -54,6 +55,7 @@ class Target:
     unique: tuple[tuple[str, ...], ...] = ()
     barred: frozenset[tuple[str, ...]] = frozenset()
     rebuild: str | None = None
+    broadcast: bool = True
 
     @property
     def identity(self) -> tuple[Column, ...]:
@@ -198,13 +200,16 @@ def names(columns: tuple[Column, ...], alias: str | None = None) -> str:
     return ", ".join(prefix + quote(c.name) for c in columns)
 
 
-def spread_out(change: Change, columns: tuple[Column, ...]) -> str:
+def spread_out(target: Target, change: Change, columns: tuple[Column, ...]) -> str:
     """Return a broadcast hint for removed rows, whose small number Spark may not know.
 
     Args:
+        target: The table in which rows are looked for.
         change: The change.
-        columns: What is needed of these rows.
+        columns: What is needed of the removed rows.
     """
+    if not target.broadcast:
+        return ""
     number = len(columns) == 1 and columns[0].type in _ORDERED
     most = BROADCAST_NUMBERS if number else BROADCAST_ROWS
     return f"/*+ BROADCAST({REMOVED}) */ " if min(change.rows, change.deleted) <= most else ""
@@ -250,7 +255,7 @@ def _has_nulls(spread: Spread | None) -> bool:
 
 def delete_sql(target: Target, change: Change, columns: tuple[Column, ...]) -> str:
     """Return the statement that deletes all rows equal to removed ones in `columns`."""
-    rows = f"SELECT {spread_out(change, columns)}1 FROM {removed_rows(change)}"
+    rows = f"SELECT {spread_out(target, change, columns)}1 FROM {removed_rows(change)}"
     exists = f"EXISTS ({rows} WHERE {match(change, columns)})"
     return f"DELETE FROM {target.table.sql} AS {STORED} WHERE {exists}"
 

@@ -106,9 +106,13 @@ class TableMeta:
 
     def ids_of(self, names: Iterable[str]) -> tuple[int, ...]:
         """Return field ids of columns in the order of `names`; empty if one is missing."""
-        known = {c.name.lower(): i for c, i in zip(self.columns, self.field_ids[self.schema_id], strict=True)}
-        ids = tuple(known.get(name.lower()) for name in names)
-        return () if None in ids else tuple(i for i in ids if i is not None)
+        return tuple(ids[0] for ids in self.nested_ids_of(names))
+
+    def nested_ids_of(self, names: Iterable[str]) -> tuple[tuple[int, ...], ...]:
+        """Return field ids as `ids_of` does, each followed by those of its nested fields."""
+        known = {f["name"].lower(): (f["id"], *_nested_ids(f["type"])) for f in self.fields.get(self.schema_id, ())}
+        found = [known.get(name.lower()) for name in names]
+        return () if None in found else tuple(ids for ids in found if ids is not None)
 
     def has_kept(self, names: Iterable[str], snapshot_id: int | None) -> bool:
         """Return whether no column was dropped, or added again, since a snapshot."""
@@ -224,6 +228,19 @@ def parse_metadata(location: str, data: Json, former: TableMeta | None = None) -
         properties=data.get("properties") or {},
         fields={s.get("schema-id", 0): tuple(s["fields"]) for s in schemas},
     )
+
+
+def _nested_ids(type_: Any) -> Iterator[int]:
+    """Yield the ids of the fields of a type as metadata's JSON has it, and of theirs."""
+    if not isinstance(type_, Mapping):
+        return
+    for each in type_.get("fields", ()):
+        yield each["id"]
+        yield from _nested_ids(each["type"])
+    for part in ("key", "value", "element"):
+        if part in type_:
+            yield type_[f"{part}-id"]
+            yield from _nested_ids(type_[part])
 
 
 def _column(field: Json) -> Column:

@@ -76,7 +76,7 @@ def known_cycle(catalog: Catalog, name: TableName) -> dict[TableName, TableState
         state = _known(reader, name)
         cyclic = details_of(state.table).cyclic
         members = Dag({n: t.sources for n, t in state.streams.items()}).component(name) if cyclic else ()
-        return {name: state} | {member: _known(reader, member) for member in members if member != name}
+        return {member: state if member == name else _known(reader, member) for member in members or (name,)}
 
 
 def _known(reader: Reader, name: TableName) -> TableState:
@@ -389,14 +389,17 @@ def check_schema(table: TableName, use: SourceUse, meta: TableMeta) -> None:
         UserError: `SOURCE_SCHEMA_CHANGED`.
     """
     found = {c.name.lower(): c.type for c in meta.columns}
-    ids = meta.ids_of(c.name for c in use.columns) if use.uuid == meta.uuid else ()
+    ids = meta.nested_ids_of(c.name for c in use.columns) if use.uuid == meta.uuid else ()
     for place, column in enumerate(use.columns):
         type_ = found.get(column.name.lower())
-        same = not use.ids or not ids or ids[place] == use.ids[place]
+        known = use.ids[place] if use.ids else ()
+        same = not ids or ids[place][: len(known)] == known
         if type_ == column.type and same:
             continue
         what = "was dropped or renamed" if type_ is None else f"has type {type_} now, not {column.type}"
-        what = what if same else "is another column now, of the same name"
+        if not same:
+            nested = ids[place][0] == known[0]
+            what = "has another field now, of the same name" if nested else "is another column now, of the same name"
         raise UserError(
             "SOURCE_SCHEMA_CHANGED",
             f"{table} is stopped: column {column.name} of {use.name} {what}.",

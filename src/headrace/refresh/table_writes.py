@@ -63,7 +63,7 @@ class TableWrites:
         unique = facts.details.keys if table == facts.name else ()
         rebuild = f"headrace refresh {facts.name} --full"
         failed = context.off(Strategy.DELETE_BY_COLUMNS, table)
-        target = Target(table.within(STAGING), columns, key, rows, unique, failed, rebuild)
+        target = Target(table.within(STAGING), columns, key, rows, unique, failed, rebuild, facts.broadcast)
         change = replace(change, query=context.sql.inlined(change.view))
         applied = plan_apply(target, change)
         if applied.method is Method.NOTHING:

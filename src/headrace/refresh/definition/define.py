@@ -164,7 +164,7 @@ def _identified(use: SourceUse, catalog: Catalog, session: Session, staged: Coll
     if location is None:
         return use
     meta = metadata(location)
-    return replace(use, ids=meta.ids_of(c.name for c in use.columns), uuid=meta.uuid)
+    return replace(use, ids=meta.nested_ids_of(c.name for c in use.columns), uuid=meta.uuid)
 
 
 def used_columns(tree: Relation) -> dict[TableName, frozenset[str]]:

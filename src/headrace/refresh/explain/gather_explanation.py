@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from headrace.catalog import Catalog
 from headrace.cost.mode_choice import choose, obstacle
 from headrace.definitions.compiled_views import CompiledViews
 from headrace.definitions.function_versions import changed_functions, functions_section, refuse_missing
-from headrace.graph.dag import Dag
 from headrace.names import TableName
 from headrace.physical import stage_planner
 from headrace.physical.facts import Obstacle
@@ -53,10 +53,10 @@ def explain(
         require_differential(details, mode or RefreshMode.AUTO)
         found = explain_query(details, view, functions_section(details, session))
         return with_passes(found, details, plans, None) if passes else found
-    know = gather_facts.known(catalog, subject)
-    cycle = Dag({n: t.sources for n, t in know.streams.items()}).component(subject)
-    if cycle:
-        return _cycle(subject, cycle, catalog=catalog, plans=plans, heads=heads)
+    states = gather_facts.known_cycle(catalog, subject)
+    know = states[subject]
+    if not states.keys().isdisjoint(know.table.sources):
+        return _cycle(subject, states, plans, heads, passes=passes)
     observed = heads.of(know.table.sources, frozenset(know.streams))
     facts = worth(gather_facts.gather(know, observed, forced=False, tag="explain"))
     refuse_missing(subject, facts.details, session)
@@ -79,13 +79,19 @@ def explain(
 
 
 def _cycle(
-    subject: TableName, cycle: tuple[TableName, ...], *, catalog: Catalog, plans: CompiledViews, heads: Cut
+    subject: TableName,
+    states: Mapping[TableName, gather_facts.TableState],
+    plans: CompiledViews,
+    heads: Cut,
+    *,
+    passes: bool,
 ) -> Explanation:
     facts, views = {}, {}
-    for name in cycle:
-        know = gather_facts.outside(gather_facts.known(catalog, name), cycle)
+    for name, state in states.items():
+        know = gather_facts.outside(state, states)
         observed = heads.of(know.table.sources, frozenset(know.streams))
         facts[name] = gather_facts.gather(know, observed, forced=False, tag="explain")
         views[name] = plans.view(name, facts[name].details)
     choice = choose_cycle(tuple(facts.values()), views, lambda _: True)
-    return explain_cycle(facts[subject], cycle, choice, views[subject])
+    found = explain_cycle(facts[subject], tuple(states), choice, views[subject])
+    return with_passes(found, facts[subject].details, plans, None) if passes else found

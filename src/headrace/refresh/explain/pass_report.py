@@ -40,15 +40,17 @@ def pass_report(details: Details, plans: CompiledViews, facts: Facts | None) -> 
     Args:
         details: The definition.
         plans: Compiles it; what it remembers stays as it is.
-        facts: The refresh, for the sources that changed and for costs; of a query that is no stream table None: all of
-            its sources count as changed, and nothing is known of costs.
+        facts: The refresh, for the sources that changed and for costs; None of a query that is no stream table, and of
+            a member of a cycle: all of its sources count as changed, and nothing is known of costs.
 
     Returns:
         A line for each run of a pass that changed something, in order, then one for each pass that did not.
     """
     runs = _Runs()
     view = plans.compile(details, observe=runs.observe)
-    if facts is not None and facts.changed:
+    if details.cyclic:
+        view.gains_program(frozenset(view.sources))
+    elif facts is not None and facts.changed:
         stage_planner.asked(facts).of(view)
     else:
         view.delta_program(frozenset(view.sources))

@@ -40,7 +40,11 @@ class _Given:
     begins: bool
 
 
-def _nothing() -> None:
+Require = Callable[[Collection[TableName], Collection[str]], None]
+"""Raises where the nodes' tables of some mirrors do not fit together; some of the nodes begin."""
+
+
+def _nothing(mirrors: Collection[TableName], begins: Collection[str]) -> None:
     """Require nothing."""
 
 
@@ -57,7 +61,7 @@ class NodeSet:
         strict: Nothing is landed unless all nodes give something.
         word: What a node is called, in messages.
         anew: Nodes that `renew` copies; None for all.
-        require: Called before anything is installed; raises where the nodes do not fit together.
+        require: Called before anything is installed.
     """
 
     captures: Mapping[str, Capture]
@@ -68,7 +72,7 @@ class NodeSet:
     strict: bool = False
     word: str = "Node"
     anew: Collection[str] | None = None
-    require: Callable[[], None] = field(default=_nothing)
+    require: Require = field(default=_nothing)
 
 
 class NodesCapture:
@@ -88,7 +92,7 @@ class NodesCapture:
 
     def begin(self) -> Landing:
         """Install capture on all nodes and take their first snapshots."""
-        self._nodes.require()
+        self._nodes.require(self._nodes.mirrors, self._nodes.captures)
         read = self._each(lambda name: self._nodes.captures[name].begin())
         return self._merged({}, read, required=self._nodes.captures, begins=True)
 
@@ -114,10 +118,10 @@ class NodesCapture:
             mirrors: The mirrors that are taken anew; none only lands, and begins new nodes.
         """
         at = position.get(NODES, {})
-        fresh = any(self._nodes.mirrors.get(mirror) is None for mirror in mirrors)
+        fresh = [mirror for mirror in mirrors if self._nodes.mirrors.get(mirror) is None]
         begins = self._nodes.captures.keys() - at.keys()
         if begins or fresh:
-            self._nodes.require()
+            self._nodes.require(self._nodes.mirrors if begins else fresh, begins)
 
         def one(name: str) -> Landing:
             capture = self._nodes.captures[name]

@@ -7,7 +7,7 @@ from pathlib import Path
 import psycopg
 import pytest
 from kit.logical import LogicalServer
-from kit.sharded import KeyTwice, MirrorRow, ShardFollower, truth
+from kit.sharded import KeyTwice, MirrorRow, ShardFollower, moved_to, truth
 from kit.standby import standby
 
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
@@ -272,7 +272,7 @@ def test_a_standby_is_no_shard(server: LogicalServer, urls: dict[str, str], tmp_
 def test_servers_of_different_versions_are_listed_and_fit(urls: dict[str, str], tmp_path: Path) -> None:
     options = ShardFollower(urls, tmp_path, ["orders"]).options
     found = {name: Seen(version, (name, "5"), {}) for name, version in (("eu", 15), ("us", 18))}
-    checks = {check.name: (check.ok, check.finding) for check in agreement(options, found)}
+    checks = {check.name: (check.ok, check.finding) for check in agreement(options, found, options["tables"])}
     assert checks["versions"] == (True, "eu: PostgreSQL 15, us: PostgreSQL 18")
     assert checks["databases"][0]
 
@@ -301,6 +301,56 @@ def test_tables_are_added_on_all_shards_or_on_none(urls: dict[str, str], tmp_pat
     source.mirrors.pop()
     source.capture().tidy()
     assert len(source.land()) == 1
+    source.capture().remove()
+
+
+@pytest.mark.parametrize("way", ["wal", "trigger"])
+@pytest.mark.parametrize("landed", [True, False])
+def test_tables_and_shards_are_added_after_tables_were_renamed_and_dropped(
+    server: LogicalServer, urls: dict[str, str], tmp_path: Path, way: str, landed: bool
+) -> None:
+    """Tables are found by identity, and those that are gone are not asked for."""
+    filled(urls)
+    for number, url in enumerate(urls.values()):
+        run(url, "CREATE TABLE lines (id int PRIMARY KEY); CREATE TABLE old (id int PRIMARY KEY)")
+        run(url, f"INSERT INTO lines VALUES ({number})")
+    source = ShardFollower(urls, tmp_path, ["orders", "lines", "old"], {"capture": way})
+    source.begin()
+    for url in urls.values():
+        run(url, "ALTER TABLE orders RENAME TO sales; CREATE TABLE orders (id int); DROP TABLE old")
+        run(url, "CREATE TABLE items (id int PRIMARY KEY); INSERT INTO items VALUES (hashtext(current_database()))")
+    run(urls["us"], "DROP TABLE lines")
+    if landed:
+        source.land()
+    source.options = POSTGRES.with_tables(source.options, ["items"], {})
+    added = TableName(LAKE, ("s",), "items")
+    source.mirrors.append(MirrorRow(added))
+    source.publish(source.capture().renew(source.position or {}, [added]))
+    assert source.rows("items") == truth(urls, "items")
+    urls["asia"] = server.fresh()
+    run(urls["asia"], f"{TABLE}; INSERT INTO orders VALUES (99, 9); CREATE TABLE lines (id int PRIMARY KEY)")
+    run(urls["asia"], "INSERT INTO lines VALUES (99)")
+    moved_to(source, POSTGRES.with_node("s", source.options, {"url": urls["asia"], "name": "asia"}))
+    with pytest.raises(UserError, match="items shard asia has no such table"):
+        source.capture().renew(source.position or {}, [])
+    run(urls["asia"], "CREATE TABLE items (id int PRIMARY KEY)")
+    source.publish(source.capture().renew(source.position or {}, []))
+    run(urls["asia"], "ALTER TABLE orders RENAME TO sales")
+    source.land()
+    assert source.rows("orders") == truth(urls, "sales")
+    assert sorted(source.rows("lines")) == [(0, "eu"), (1, "us"), (99, "asia")]
+    former = source.capture()
+    moved = {**urls, "us": server.fresh()}
+    run(moved["us"], f"{TABLE}; INSERT INTO orders VALUES (5, 5); CREATE TABLE items (id int PRIMARY KEY)")
+    moved_to(source, POSTGRES.moved_node("s", source.options, "us", moved["us"]), ["us"])
+    source.publish(source.capture().renew(source.position or {}, []))
+    run(moved["us"], "ALTER TABLE orders RENAME TO sales")
+    source.land()
+    assert source.rows("orders") == truth(moved, "sales")
+    source.publish(source.capture().begin())
+    assert source.rows("orders") == truth(moved, "sales")
+    assert {m.name.table for m in source.mirrors if m.gone} == {"old"}
+    former.remove()
     source.capture().remove()
 
 

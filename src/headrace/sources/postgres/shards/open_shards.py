@@ -9,7 +9,7 @@ from headrace.names import TableName
 from headrace.sources.nodes.mirror_shapes import NODES
 from headrace.sources.nodes.nodes_capture import AT_ONCE, NodesCapture, NodeSet
 from headrace.sources.postgres.setup.open_capture import open_capture
-from headrace.sources.postgres.shards.shard_agreement import require_agreement
+from headrace.sources.postgres.shards.shard_agreement import kept_tables, require_agreement
 from headrace.sources.postgres.shards.shard_options import AVAILABILITY, SAME_KEY, SHARD_COLUMN, node_options
 from headrace.sources.postgres.snapshot.snapshots import Told
 from headrace.sources.postgres.wal.net_collector import MOST
@@ -42,16 +42,20 @@ def open_shards(
     def of_shard(stage: str, name: str) -> None:
         told(f"{stage} ({name})")
 
-    captures = {}
+    captures, kept = {}, {}
     for name in options[NODES]:
         own: dict[TableName, Json | None] = {
             m: None if m in all_gone else (of or {}).get(NODES, {}).get(name) for m, of in mirrors.items()
         }
+        gone = {
+            m for m, of in mirrors.items() if of is not None and own[m] is None and (m in all_gone or name in of[NODES])
+        }
+        kept[name] = kept_tables(own, gone, position.get(name))
         captures[name] = open_capture(
             node_options(options, name),
             own,
             f"{folder}/{name}",
-            gone=[m for m, of in mirrors.items() if of is not None and own[m] is None and name in of[NODES]],
+            gone=gone,
             position=position.get(name),
             told=partial(of_shard, name=name),
             landings=landings,
@@ -67,6 +71,6 @@ def open_shards(
             strict=options[AVAILABILITY] == "strict",
             word="Shard",
             anew=anew,
-            require=partial(require_agreement, options),
+            require=partial(require_agreement, options, kept),
         )
     )

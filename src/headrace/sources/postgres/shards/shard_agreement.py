@@ -1,18 +1,24 @@
-"""Checks, before anything is installed, that servers with shards of a table agree."""
+"""Checks, before anything is installed, that servers with shards of a table agree.
+
+A server that is captured already is asked for its tables by identity, whatever they are called by now; those that are
+gone there are not asked for.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from headrace.errors import HeadraceError, UserError
+from headrace.names import TableName
 from headrace.sources.nodes.mirror_shapes import NODES, Shape
 from headrace.sources.nodes.nodes_capture import AT_ONCE, named
+from headrace.sources.postgres.citus.cluster_catalog import COORDINATOR
 from headrace.sources.postgres.connection import connected
-from headrace.sources.postgres.remote_tables import RemoteTable
+from headrace.sources.postgres.remote_tables import RemoteTable, from_json
 from headrace.sources.postgres.server import server, tables
-from headrace.sources.postgres.setup.projection import Part, narrowed
+from headrace.sources.postgres.setup.projection import Part, as_before, narrowed
 from headrace.sources.postgres.shards.shard_options import SHARD_COLUMN, node_options, shard_twice
 from headrace.sources.source_kind import Check, Json
 
@@ -25,15 +31,53 @@ class Seen:
         version: Its major version.
         database: Its identity and that of the database: those of no other are the same.
         tables: Its tables by mirror.
+        spared: Mirrors of which it need not have a table.
     """
 
     version: int
     database: tuple[str, str]
     tables: Mapping[str, RemoteTable]
+    spared: Collection[str] = ()
 
 
-def seen(options: Json) -> dict[str, Seen]:
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What the catalog keeps of the tables of one server.
+
+    Args:
+        tables: As they were landed, by mirror.
+        gone: Mirrors whose table was dropped there.
+        system: The server's identity.
+        begins: The server is captured anew.
+    """
+
+    tables: Mapping[str, RemoteTable] = field(default_factory=dict)
+    gone: Collection[str] = ()
+    system: str | None = None
+    begins: bool = True
+
+
+def kept_tables(details: Mapping[TableName, Json | None], gone: Collection[TableName], position: Json | None) -> Kept:
+    """Return what the catalog keeps of the tables of one server.
+
+    Args:
+        details: Of each mirror, what is kept of the server's table.
+        gone: Mirrors whose table was dropped there.
+        position: The server's.
+    """
+    landed = {mirror.table: from_json(of) for mirror, of in details.items() if of is not None}
+    at = position or {}
+    system = at.get("system") or at.get(NODES, {}).get(str(COORDINATOR), {}).get("system")
+    return Kept(landed, {mirror.table for mirror in gone}, system)
+
+
+def seen(options: Json, mirrors: Collection[str], kept: Mapping[str, Kept]) -> dict[str, Seen]:
     """Look at all servers of a source.
+
+    Args:
+        options: The source's options.
+        mirrors: The mirrors whose tables are looked at.
+        kept: What the catalog keeps of servers.
 
     Raises:
         HeadraceError: `SOURCE_UNREACHABLE`, `SOURCE_IN_RECOVERY` and the like, with the shard.
@@ -41,7 +85,7 @@ def seen(options: Json) -> dict[str, Seen]:
 
     def one(name: str) -> Seen:
         try:
-            return _seen(node_options(options, name))
+            return _seen(node_options(options, name), mirrors, kept.get(name, Kept()))
         except HeadraceError as error:
             raise named(error, f"Shard {name}") from error
 
@@ -49,29 +93,38 @@ def seen(options: Json) -> dict[str, Seen]:
         return dict(zip(options[NODES], pool.map(one, options[NODES]), strict=True))
 
 
-def _seen(options: Json) -> Seen:
-    names = {mirror: (of[0], of[1]) for mirror, of in options["tables"].items()}
+def _seen(options: Json, mirrors: Collection[str], kept: Kept) -> Seen:
+    names = {mirror: (of[0], of[1]) for mirror, of in options["tables"].items() if mirror in mirrors}
     parts = {m: Part(tuple(p["columns"]), p["where"]) for m, p in options.get("parts", {}).items()}
     with connected(options["url"]) as connection:
         now = server(connection)
         row = connection.execute("SELECT oid::text FROM pg_database WHERE datname = current_database()").fetchone()
-        found = tables(connection, now.version, names=list(names.values()), as_text=options["as_text"])
-    by_name = {(f.table.schema, f.table.name): f for f in found}
-    here = {m: narrowed(by_name[of], parts.get(m, Part())).table for m, of in names.items() if of in by_name}
-    return Seen(now.version // 10000, (now.system, str(row[0]) if row else ""), here)
+        same = kept.system == now.system or not kept.begins  # elsewhere identities mean nothing
+        known = {t.oid: t for t in kept.tables.values()} if same else {}
+        by_oid = {f.table.oid: f for f in tables(connection, now.version, oids=known, known=known)}
+        followed = {m: as_before(by_oid[t.oid], t).table for m, t in kept.tables.items() if t.oid in by_oid}
+        here = {m: table for m, table in followed.items() if m in mirrors}
+        left = {m: of for m, of in names.items() if m not in here and (kept.begins or m not in kept.gone)}
+        found = tables(connection, now.version, names=list(left.values()), as_text=options["as_text"])
+    by_name = {(f.table.schema, f.table.name): f for f in found if f.table.oid not in by_oid}
+    here |= {m: narrowed(by_name[of], parts.get(m, Part())).table for m, of in left.items() if of in by_name}
+    spared = {*kept.gone, *(() if kept.begins else kept.tables)}  # what is dropped later is followed
+    return Seen(now.version // 10000, (now.system, str(row[0]) if row else ""), here, spared)
 
 
-def agreement(options: Json, found: Mapping[str, Seen]) -> tuple[Check, ...]:
+def agreement(options: Json, found: Mapping[str, Seen], mirrors: Collection[str]) -> tuple[Check, ...]:
     """Compare servers; one check for databases, one for versions, one a table.
 
     Args:
         options: The source's options.
         found: Its servers.
+        mirrors: The mirrors whose tables are compared.
     """
     versions = ", ".join(f"{name}: PostgreSQL {of.version}" for name, of in found.items())
     checks = [_apart(found), Check("versions", True, versions)]
     for mirror, of in options["tables"].items():
-        checks.append(_alike(mirror, ".".join(of), options[SHARD_COLUMN], found))
+        if mirror in mirrors:
+            checks.append(_alike(mirror, ".".join(of), options[SHARD_COLUMN], found))
     return tuple(checks)
 
 
@@ -86,9 +139,9 @@ def _apart(found: Mapping[str, Seen]) -> Check:
 
 def _alike(mirror: str, table: str, column: str, found: Mapping[str, Seen]) -> Check:
     shapes = {name: _shape(of.tables[mirror]) for name, of in found.items() if mirror in of.tables}
-    if missing := [name for name in found if name not in shapes]:
+    if missing := [name for name, of in found.items() if name not in shapes and mirror not in of.spared]:
         return Check(table, False, f"shard {missing[0]} has no such table")
-    model = next(iter(shapes))
+    model = next(iter(shapes), "")
     for name, shape in shapes.items():
         if column.lower() in {c.lower() for c, _ in shape.columns}:
             finding = f"has a column {column} on shard {name} already, as the shard column would be called"
@@ -104,20 +157,29 @@ def _shape(table: RemoteTable) -> Shape:
     return Shape(columns, tuple(sorted(table.key)) if table.key else None)
 
 
-def require_agreement(options: Json) -> None:
+def require_agreement(
+    options: Json, kept: Mapping[str, Kept], mirrors: Collection[TableName], begins: Collection[str]
+) -> None:
     """Refuse servers that do not fit together.
+
+    Args:
+        options: The source's options.
+        kept: What the catalog keeps of its servers.
+        mirrors: The mirrors whose tables are compared.
+        begins: Servers that are captured anew.
 
     Raises:
         UserError: `SHARD_TWICE`, `SHARDS_DIFFER`.
         HeadraceError: Of a server that cannot be looked at.
     """
-    found = seen(options)
+    compared = {mirror.table for mirror in mirrors}
+    found = seen(options, compared, {name: replace(of, begins=name in begins) for name, of in kept.items()})
     databases: dict[tuple[str, str], str] = {}
     for name, of in found.items():
         if of.database in databases:
             raise shard_twice(name, databases[of.database], "their server and database have one identity")
         databases[of.database] = name
-    if bad := _wrong(agreement(options, found)):
+    if bad := _wrong(agreement(options, found, compared)):
         raise UserError(
             "SHARDS_DIFFER",
             f"The shards do not fit together: {'; '.join(f'{c.name} {c.finding}' for c in bad)}.",

@@ -22,7 +22,7 @@ def check_shards(options: Json) -> tuple[Check, ...]:
     """
     found = [c for name in options[NODES] for c in _of_one(node_options(options, name), name)]
     if all(c.ok for c in found):
-        found += agreement(options, seen(options))
+        found += agreement(options, seen(options, options["tables"], {}), options["tables"])
     return tuple(found)
 
 

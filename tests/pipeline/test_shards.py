@@ -120,6 +120,44 @@ def test_a_row_that_moves_is_one_update_and_a_key_is_on_one_server(
     hr.sources.drop(source)
 
 
+@pytest.mark.parametrize(
+    ("alter", "change"),
+    [
+        ("ADD PRIMARY KEY (id)", ""),
+        ("DROP CONSTRAINT t_pkey, ADD PRIMARY KEY (id)", "UPDATE t SET note = 'c' WHERE id = 7"),
+    ],
+)
+def test_a_key_that_tables_get_later_is_on_one_server_only(
+    hr: Headrace, ns: str, urls: list[str], alter: str, change: str
+) -> None:
+    """Each server sees to its own rows, which need not change for it."""
+    source, key = f"{ns}_shop", ", PRIMARY KEY (note)" if "DROP" in alter else ""
+    for url, note in zip(urls, "ab", strict=True):
+        with psycopg.connect(url, autocommit=True) as db:
+            db.execute(f"CREATE TABLE t (id int NOT NULL, note text{key})")
+            db.execute("ALTER TABLE t REPLICA IDENTITY FULL" if not key else "SELECT")
+            db.execute("INSERT INTO t VALUES (1, %s)", (note,))
+            if note == "a":
+                db.execute("INSERT INTO t VALUES (7, 'd')")
+    hr.sources.create(source, {"eu": urls[0], "us": urls[1]}, ["t"])
+    for url in urls:
+        with psycopg.connect(url, autocommit=True) as db:
+            db.execute(f"ALTER TABLE t {alter}; {change or 'SELECT'}")
+    with pytest.raises(HeadraceError) as raised:
+        hr.sources.land(source)
+    assert raised.value.code == "KEY_ON_TWO_NODES"
+    with hr._catalog.reading() as reader:
+        [mirror] = reader.source(source).mirrors
+    assert mirror.key == (("note",) if key else ())
+    with psycopg.connect(urls[1], autocommit=True) as db:
+        db.execute("UPDATE t SET id = 2")
+    assert not any(result.held for result in hr.sources.land(source))
+    with hr._catalog.reading() as reader:
+        [mirror] = reader.source(source).mirrors
+    assert mirror.key == ("id",)
+    hr.sources.drop(source)
+
+
 def test_rows_that_move_in_more_than_one_landing_arrive(
     hr: Headrace, ns: str, urls: list[str], dbs: list[psycopg.Connection], monkeypatch: pytest.MonkeyPatch
 ) -> None:

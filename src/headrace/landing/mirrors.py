@@ -110,13 +110,21 @@ class Mirroring:
                 f"{self.mirror.name.namespace[-1]} -t {self.mirror.name.table}. Or create the source again "
                 "with its column among TEXT COLUMNS (…).",
             ) from error
-        if moved.changed and self.shared is not None:
-            require_unique(self.mirror, self.shared, self.runner, self.staged, self.before)
+        self._require_unique(moved.changed)
         if moved.changed:
             moved.written = {t: self.staged(t) for t in self.mirror.stored}
             for table, most in zip(self.mirror.stored, (moved.commits, len(parts)), strict=True):
                 only_ours(table, self.before[table], moved.written[table], most)
         return moved
+
+    def _require_unique(self, changed: bool) -> None:
+        """Refuse one key on two nodes, of added rows, or of all where it was no key before."""
+        if self.shared is None:
+            return
+        former = _ids(self.before[self.mirror.name], self.mirror.key)
+        held = bool(former) and former <= _ids(self.staged(self.mirror.name), self.shared.columns)
+        if changed or not held:
+            require_unique(self.mirror, self.shared, self.runner, self.staged, self.before, whole=not held)
 
     def _part(self, landed: LandedTable, moved: Moved, *, whole: bool) -> None:
         name, before = self.mirror.name, self.staged(self.mirror.name)

@@ -1,8 +1,9 @@
 """Keys of mirrors over the rows of several nodes: no two nodes may have the same one.
 
-Each node sees to its own rows only. So after a landing the keys that it added are looked for in the mirror. The node
-that added one which another node has is held back, as one that cannot be reached is: its position stays where it is,
-with all that it committed since, and the others are landed. So every published state still is a moment of each node.
+Each node sees to its own rows only. So after a landing the keys that it added are looked for in the mirror; where the
+tables have another key than before, all of its rows are looked at. The node that added one which another node has is
+held back, as one that cannot be reached is: its position stays where it is, with all that it committed since, and the
+others are landed. So every published state still is a moment of each node.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ def require_unique(
     runner: Runner,
     staged: Callable[[TableName], TableMeta],
     before: Mapping[TableName, TableMeta],
+    *,
+    whole: bool,
 ) -> None:
     """Refuse a landing after which two nodes have rows of one key.
 
@@ -48,12 +51,13 @@ def require_unique(
         runner: Runs SQL.
         staged: Finds metadata.
         before: The stored tables as they were.
+        whole: Look at all rows, as the key was not known to hold before; else at the keys that were added.
 
     Raises:
         KeyOnTwoNodes: With `KEY_ON_TWO_NODES` (retryable: a row that is moving has left the one node when the next
             landing reads it).
     """
-    found = runner.run(twice_sql(mirror, key, staged, before))
+    found = runner.run(twice_sql(mirror, key, staged, before, whole=whole))
     if not found:
         return
     *values, first, second, adding = found[0]
@@ -74,6 +78,8 @@ def twice_sql(
     key: SharedKey,
     staged: Callable[[TableName], TableMeta],
     before: Mapping[TableName, TableMeta],
+    *,
+    whole: bool,
 ) -> str:
     """Return the query of a key that two nodes have, with both nodes, and the one that added it."""
     state, log = staged(mirror.name), staged(mirror.log)
@@ -82,7 +88,7 @@ def twice_sql(
     shown = f"SELECT {listed}, min({node}), max({node}), max({node})"
     twice = f"GROUP BY {listed} HAVING count(*) > 1 LIMIT 1"
     former = before[mirror.log].current_snapshot_id
-    if before[mirror.name].current_snapshot_id is None or log.current_snapshot_id == former:
+    if whole or before[mirror.name].current_snapshot_id is None or log.current_snapshot_id == former:
         return f"{shown} FROM {rows} {twice}"
     change = appended_sql(mirror.log.within(STAGING), former, log)
     each = f"SELECT {listed}, {node} FROM {change} GROUP BY {listed}, {node} HAVING sum({WEIGHT}) > 0"

@@ -7,10 +7,12 @@ import random
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from kit.rest_proxy import Request, rest_proxy
 from kit.rest_publisher import OWNER
 from kit.rest_server import RestServer
 from kit.rest_shop import Shop
@@ -91,6 +93,42 @@ def test_a_publication_that_was_put_back_cannot_happen_any_more(shop: Shop) -> N
     assert (shop.rows("a"), shop.rows("b")) == ([1], [2])
     shop.catalog.reset_staging()
     shop.agree()
+
+
+@pytest.mark.parametrize("table", "ab")
+@pytest.mark.parametrize("happened", [False, True])
+def test_putting_a_publication_back_goes_on_where_it_was_interrupted(
+    server: RestServer, tmp_path: Path, table: str, happened: bool
+) -> None:
+    def marks(request: Request) -> bool:
+        return request[1].endswith(f"/tables/{table}")
+
+    with rest_proxy(server.uri) as proxy:
+        shop = Shop(proxy.uri, tmp_path, readers=server.uri)
+        names = [shop.name("a"), shop.name("b")]
+        defined(shop.catalog, *names)
+        shop.publish(a=(1,), b=(2,))
+        made = publication(shop.catalog, shop.staged, {names[0]: (3,), names[1]: (4,)})
+        proxy.before = lambda request: 0 if request[1].endswith("/transactions/commit") else None
+        with pytest.raises(HeadraceError) as caught:
+            shop.catalog.publish(made)
+        assert caught.value.code == "PUBLISH_OUTCOME_UNKNOWN"
+        if happened:
+            proxy.lost = marks
+        proxy.before = lambda request: 503 if marks(request) and not happened else None
+        with pytest.raises(HeadraceError) as caught:
+            shop.catalog.settle(made.uuid)
+        assert caught.value.code == "LAKE_UNREACHABLE"
+        proxy.before, proxy.lost = lambda _: None, lambda _: False
+        assert shop.catalog.settle(made.uuid) is None
+        time.sleep(1.1)  # a table of our own is believed for a second
+        shop.catalog.look(names)
+        shop.agree()
+        assert (shop.rows("a"), shop.rows("b")) == ([1], [2])
+        shop.publish(a=(5,), b=(6,))
+        assert (shop.rows("a"), shop.rows("b")) == ([5], [6])
+        shop.agree()
+        shop.close()
 
 
 def test_a_server_killed_while_it_publishes_leaves_all_or_nothing_once_it_is_back(

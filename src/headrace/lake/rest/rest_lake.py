@@ -179,10 +179,13 @@ class RestLake:
                     )
                     marked.append(move.key)
             except Refused as refused:
-                if self._carries(publication, move.key):
+                table = self._load(move.key)
+                if table is not None and _carries(publication, table):
                     return None
                 if refused.status not in (404, 409):  # gone, or written by somebody else: it cannot be moved, either
                     raise self._api.fault(refused) from None
+                if table is not None and table_changes.is_put_back(before, table["metadata"], publication):
+                    marked.append(move.key)  # by a try that was interrupted, or this request was sent twice
             except NoAnswer as error:
                 raise self._api.unreachable(str(error)) from None
         self._withdraw(sorted_moves.created)

@@ -69,6 +69,16 @@ def put_back(before: Json, publication: str) -> tuple[list[Json], list[Json]]:
     return requirements(before, publication), [] if main is None else [marked]
 
 
+def is_put_back(before: Json, found: Json, publication: str) -> bool:
+    """Return whether a table is marked against a publication, and shows what it did before."""
+    mark = (found.get("refs") or {}).get(f"{PUT_BACK}{publication}") or {}
+    return (
+        found["table-uuid"] == before["table-uuid"]
+        and _main(found) == _main(before)
+        and mark.get("snapshot-id") == _main(before)
+    )
+
+
 def _main(metadata: Json) -> int | None:
     current = metadata.get("current-snapshot-id")
     return None if current in (None, -1) else int(current)

@@ -141,6 +141,7 @@ class Scheduler:
         self._next: dt.datetime | None = None
         self._told: dict[TableName, Hold] = {}
         self._late: set[TableName] = set()
+        self._next_late: dt.datetime | None = None
         self._unread: dict[TableName, str] = {}
         self._beaten = self._look_after = 0.0
         self._settled = False
@@ -281,6 +282,7 @@ class Scheduler:
             # what was told to have changed may not show: it is told by times, and another host's clock may be behind
             if self._quiet() and not nudged:
                 self._outage.over()
+                self._tell_new_lags()
                 return True
             state = state or self._look()
             if not told:
@@ -370,13 +372,21 @@ class Scheduler:
 
     def _tell_lags(self, state: SchedulerState) -> None:
         now, late = self.clock.now(), set()
+        soon: list[dt.datetime] = []
         for name, target in targets(state).items():
-            lag = state.tables[name].standing.lag(now)
+            since, lag = state.tables[name].standing.behind_since, state.tables[name].standing.lag(now)
             if lag > target:
                 late.add(name)
                 if name not in self._late:
                     self.events.emit(LagExceeded(str(name), round(lag, 1), target))
-        self._late = late
+            elif since is not None:
+                soon.append(since + dt.timedelta(seconds=target))
+        self._late, self._next_late = late, min(soon, default=None)
+
+    def _tell_new_lags(self) -> None:
+        """Tell of what is late by now as nothing moved, be it refreshed for long or held up."""
+        if self._state is not None and self._next_late is not None and self.clock.now() > self._next_late:
+            self._tell_lags(self._state)
 
     def _tell_load(self) -> None:
         dispatch = self._dispatch

@@ -1179,11 +1179,11 @@ def test_holds_lags_and_targets(lake_, catalog):
     assert lags["e"] is not None
 
 
-def up_to_date(lake_, catalog, tables, schedules):
+def up_to_date(lake_, catalog, tables, schedules, **changes):
     """The worker that has refreshed all there is."""
     lake_.base("s.a")
     define(catalog, tables, schedules)
-    worker = PublishingWorker(lake_, catalog)
+    worker = PublishingWorker(lake_, catalog, **changes)
     once(catalog, worker)
     return worker
 
@@ -1227,6 +1227,24 @@ def test_a_lag_beyond_the_target_is_told_once(lake_, catalog):
         late._seen = None
         late._consider(True)
     assert [(e.table, e.target, e.lag > 10) for e in told if isinstance(e, LagExceeded)] == [("s.b", 10, True)]
+
+
+@pytest.mark.parametrize("paused", [False, True])
+def test_a_lag_beyond_the_target_is_told_while_nothing_moves(lake_, catalog, paused):
+    worker = up_to_date(lake_, catalog, "b: a", {"b": "10 seconds"}, seconds=lambda _: 1.0)
+    begun = dt.datetime.now(dt.UTC)
+    lake_.base("s.a")
+    if paused:
+        catalog.pause([full("b")])
+    events, told = Events(), []
+    events.subscribe(lambda event: told.append((second, event.table)) if isinstance(event, LagExceeded) else None)
+    one = scheduler(catalog, worker, events)
+    for second in (0, 9, 9.5, 15, 15.5):  # from the ninth on it waits in line, where it may
+        moment = begun + dt.timedelta(seconds=second)
+        one.clock, one._look_after = SimpleNamespace(now=lambda moment=moment: moment), 0.0
+        one._consider(True)
+    assert one._dispatch.idle == paused
+    assert told == [(15, "s.b")]
 
 
 def test_what_happened_is_kept(lake_, catalog):

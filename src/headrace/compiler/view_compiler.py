@@ -22,6 +22,7 @@ from headrace.optimizer.optimizer import Optimizer
 from headrace.sql.clock import reads_of_time
 from headrace.sql.reader.column_types import column_types
 from headrace.sql.reader.context import Resolve, Schema
+from headrace.sql.reader.functions.moving_literals import moving_literals
 from headrace.sql.reader.reader import Reading, read, view_texts
 from headrace.sql.reader.refusals import Refusal
 from headrace.sql.reader.select.limits import without_effect
@@ -85,6 +86,8 @@ class ViewCompiler:
             settled = self._settled_to_be_read(query, reading.refusals, output)
             return settled or CompiledView(query, reading.sources, output, None, reading.refusals, None, self.ansi)
         types_of = types_by(self.describe)
+        if timed := moving_literals(reading.tree, types_of, reading.moving_literals):
+            return CompiledView(query, reading.sources, output, None, timed, None, self.ansi)
         open_ends, rests_on_keys = _undetermined(reading.tree, types_of, self.keys)
         if self.refine and (settled := self._settled_ties(query, reading, open_ends, output)) is not None:
             return settled

@@ -153,6 +153,7 @@ class Context:
         functions: The user's own functions of one row, by name, and whether they are deterministic.
         orders: Where the user's text orders rows by which something goes, by the place of that.
         origins_only: Whether only the origins of columns are asked for, so that values need not follow from sources.
+        moving_literals: Texts of which Spark makes a time where it casts them, as written, each with its place.
     """
 
     cursor: Cursor
@@ -174,6 +175,7 @@ class Context:
     functions: Mapping[str, bool] = field(default_factory=dict)
     orders: dict[Place, OrderClause] = field(default_factory=dict)
     origins_only: bool = False
+    moving_literals: dict[str, Place] = field(default_factory=dict)
 
     def trial(self) -> Context:
         """Return a context to read a part in whose findings may be dropped."""

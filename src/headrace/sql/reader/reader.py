@@ -67,6 +67,7 @@ class Reading:
         sources: The tables it reads, through views, each once.
         columns: Its output columns.
         orders: Where its text orders rows by which something goes, by the place of that.
+        moving_literals: Texts in it of which Spark makes a time where it casts them, as written, with their places.
     """
 
     tree: Relation | None
@@ -74,6 +75,7 @@ class Reading:
     sources: tuple[TableName, ...]
     columns: tuple[str, ...]
     orders: Mapping[Place, OrderClause] = field(default_factory=dict)
+    moving_literals: Mapping[str, Place] = field(default_factory=dict)
 
 
 def read(
@@ -129,7 +131,7 @@ def read(
     if refusals or found.opaque:
         return Reading(None, refusals, sources, names)
     tree = pruned(_named(found.relation, names, context.orders))
-    return Reading(tree, (), sources, names, context.orders)
+    return Reading(tree, (), sources, names, context.orders, context.moving_literals)
 
 
 def _context(

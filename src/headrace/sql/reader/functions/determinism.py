@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 from headrace.sql.reader.functions.builtin_functions import AGGREGATES
+from headrace.sql.reader.syntax.statement_cursor import string_value
 from headrace.sql.reader.syntax.tokens import words
 
 NON_DETERMINISTIC: dict[str, str] = dict.fromkeys(
@@ -47,12 +50,16 @@ assert ORDER_DEPENDENT <= AGGREGATES
 WITHOUT_BRACKETS = words("current_date current_timestamp current_time localtimestamp current_user session_user user")
 """Functions that may be written as a bare word; a column of that name wins."""
 
-_MOVING_LITERALS = words("now today yesterday tomorrow")
+_HINT = re.compile(r"now|today|yesterday|tomorrow|\\", re.IGNORECASE)
+"""What a literal has that may mean a time; of a long list few are looked at more closely."""
+
+_MOVING = re.compile(r"now|(?:today|yesterday|tomorrow)(?![a-z])[ \t]*[\w:+/.-]*", re.IGNORECASE)
+"""Texts of which Spark makes a time when it casts them; behind a day a time zone may stand."""
 
 
 def moving_literal(string: str) -> bool:
-    """Return whether a typed literal, such as `DATE 'today'`, depends on the time."""
-    return string.strip("\"'").strip().lower() in _MOVING_LITERALS
+    """Return whether a string literal, as it is written, means a time where it is cast."""
+    return _HINT.search(string) is not None and _MOVING.fullmatch(string_value(string).strip()) is not None
 
 
 NON_DETERMINISTIC_WITHOUT_ARGUMENTS = words("unix_timestamp to_unix_timestamp")

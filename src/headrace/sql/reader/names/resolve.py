@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from headrace.sql.reader.context import Context
 from headrace.sql.reader.functions.builtin_functions import AGGREGATES, GENERATORS, SCALARS, TIME_WINDOWS, WINDOWS
@@ -10,14 +10,16 @@ from headrace.sql.reader.functions.determinism import (
     NON_DETERMINISTIC,
     NON_DETERMINISTIC_WITHOUT_ARGUMENTS,
     WITHOUT_BRACKETS,
+    moving_literal,
 )
 from headrace.sql.reader.names.scope import AmbiguousNameError, Scope
-from headrace.sql.reader.refusals import not_maintained
+from headrace.sql.reader.refusals import Refusal, not_maintained
 from headrace.sql.reader.scalars.cut_scalar import cut, cut_window
 from headrace.sql.reader.scalars.lexemes import Lexeme, Lexemes, Role, bracketed, input_lexeme
 from headrace.sql.reader.scalars.struct_fields import with_field_names
 from headrace.sql.reader.scalars.window_times import with_window_times
 from headrace.sql.reader.syntax.query_shape import Range
+from headrace.sql.reader.syntax.tokens import is_string
 
 _SPECIAL = frozenset({"cast", "try_cast", "case", "in", "timestampadd", "timestampdiff", "timediff", "extract", "if"})
 
@@ -34,17 +36,20 @@ Aliases = Mapping[str, Lexemes]
 
 def lexemes_of(context: Context, within: Range) -> Lexemes:
     """Cut a scalar and take down what in it is never maintained."""
-    lexemes, refusals = cut(context.cursor, within)
-    for refusal in refusals:
-        context.refuse(refusal)
-    return lexemes
+    return _taken_down(context, *cut(context.cursor, within))
 
 
 def window_lexemes(context: Context, within: Range) -> Lexemes:
     """Cut the definition of a named window."""
-    lexemes, refusals = cut_window(context.cursor, within)
+    return _taken_down(context, *cut_window(context.cursor, within))
+
+
+def _taken_down(context: Context, lexemes: Lexemes, refusals: Iterable[Refusal]) -> Lexemes:
     for refusal in refusals:
         context.refuse(refusal)
+    for lexeme in lexemes:
+        if lexeme.role is Role.LITERAL and is_string(lexeme.text) and moving_literal(lexeme.text):
+            context.moving_literals.setdefault(lexeme.text, context.place_of(lexeme.at))
     return lexemes
 
 

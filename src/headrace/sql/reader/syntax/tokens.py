@@ -66,6 +66,11 @@ def counts(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) < 20
 
 
+def is_string(text: str) -> bool:
+    """Return whether the text of a token is a string literal."""
+    return text[0] in "'\"$" or (text[0] in "rR" and text[1:2] in ("'", '"'))
+
+
 def words(text: str) -> frozenset[str]:
     """Return a set of words, written as one text."""
     return frozenset(text.split())

@@ -1,0 +1,94 @@
+"""Texts such as 'today', of which Spark makes the time wherever it casts them, and where they stay texts."""
+
+from __future__ import annotations
+
+import pytest
+from kit.query_kinds import Query, by_duckdb, compiled
+
+from headrace.reasons import FullReason
+from headrace.sql.reader.functions.determinism import moving_literal
+
+MOVING = [
+    "SELECT id, day FROM e WHERE day >= CAST('today' AS DATE)",
+    "SELECT id, day FROM e WHERE day >= TRY_CAST(' Yesterday ' AS DATE)",
+    "SELECT id, day FROM e WHERE day >= 'today'::date",
+    "SELECT id, day FROM e WHERE day >= 'today'",
+    "SELECT id, day FROM e WHERE 'today' <= day",
+    "SELECT id, day FROM e WHERE day BETWEEN 'yesterday' AND 'tomorrow'",
+    "SELECT id, day FROM e WHERE day IN ('2026-01-01', 'today')",
+    "SELECT id, day FROM e WHERE day >= date('today') - 7",
+    "SELECT id, day FROM e WHERE day >= to_date('today')",
+    "SELECT id, moment FROM e WHERE moment < to_timestamp('now')",
+    "SELECT id, moment FROM e WHERE moment < TIMESTAMP 'today UTC'",
+    "SELECT id, coalesce(day, 'today') AS day FROM e",
+    "SELECT id, CASE WHEN day > DATE '2026-01-01' THEN day ELSE 'today' END AS day FROM e",
+    "SELECT id, CASE day WHEN 'today' THEN 1 ELSE 2 END AS n FROM e",
+    "SELECT id, datediff('today', day) AS age FROM e",
+    "SELECT id, count(*) FILTER (WHERE day = 'today') AS n FROM e GROUP BY id",
+    "SELECT e.id FROM e JOIN t ON t.id = e.id AND day >= 'today'",
+    "SELECT e.id FROM e LEFT JOIN t ON t.id = e.id AND day >= 'today'",
+    "SELECT id FROM e WHERE EXISTS (SELECT 1 FROM t WHERE t.id = e.id AND e.day >= 'today')",
+    "WITH recent AS (SELECT id, day FROM e WHERE day >= 'today') SELECT id FROM recent",
+    "SELECT id, CAST(CASE WHEN id > 1 THEN day ELSE 'today' END AS STRING) AS d FROM e",
+]
+
+
+@pytest.mark.parametrize("query", MOVING)
+def test_texts_that_become_the_time(query: str) -> None:
+    view = compiled(query, by_duckdb(Query("", query, "", "", True, None)))
+    assert {each.code for each in view.refusals} == {FullReason.NOT_DETERMINISTIC}
+    assert all(each.place is not None for each in view.refusals)
+    assert view.tree is None
+
+
+TEXTS = [
+    "SELECT id FROM t WHERE s = 'now'",
+    "SELECT id FROM t WHERE 'now' <=> s AND a > 1",
+    "SELECT id FROM t WHERE NOT s <> 'today' OR lower(s) = 'tomorrow'",
+    "SELECT id FROM t WHERE s IN ('now', 'later')",
+    "SELECT id FROM t WHERE lower(s) NOT IN ('now', 'later')",
+    "SELECT id FROM t WHERE s LIKE 'now'",
+    "SELECT id, 'today' AS label FROM t",
+    "SELECT id, CASE WHEN a > 1 THEN 'today' WHEN a > 0 THEN 'tomorrow' ELSE 'later' END AS label FROM t",
+    "SELECT id, CASE s WHEN 'now' THEN 1 ELSE 2 END AS n FROM t",
+    "SELECT id, coalesce(s, 'now') AS s FROM t",
+    "SELECT id, if(a > 1, 'now', s) AS s FROM t",
+    "SELECT s, count(*) FILTER (WHERE s = 'now') AS n, count_if(s = 'today') AS m FROM t GROUP BY s",
+    "SELECT t.id FROM t JOIN u ON t.id = u.id AND u.s = 'now'",
+    "SELECT t.id, u.a FROM t LEFT JOIN u ON t.id = u.id AND u.s = 'now'",
+    "SELECT id FROM t WHERE EXISTS (SELECT 1 FROM u WHERE t.id = u.id AND u.s = 'now')",
+    "SELECT id FROM n WHERE pair.y = 'now'",
+    "SELECT id, props['today'] AS today FROM n",
+    "SELECT id, day FROM e WHERE day >= CAST('epoch' AS DATE)",
+    "SELECT id FROM t WHERE s = 'now and then'",
+]
+
+
+@pytest.mark.parametrize("query", TEXTS)
+def test_texts_that_stay_texts(query: str) -> None:
+    view = compiled(query, by_duckdb(Query("", query, "", "", True, None)))
+    assert view.refusals == ()
+    assert view.tree is not None
+
+
+@pytest.mark.parametrize(
+    ("literal", "expected"),
+    [
+        ("'now'", True),
+        ('"TODAY"', True),
+        ("r'today'", True),
+        ("$$today$$", True),
+        (r"'\u0074oday'", True),
+        ("' tomorrow\t'", True),
+        ("'today UTC'", True),
+        ("'yesterday America/New_York'", True),
+        ("'today+01:00'", True),
+        ("'now UTC'", False),  # which Spark does not take
+        ("'epoch'", False),
+        ("'todays'", False),
+        ("'nowhere'", False),
+        ("'2026-01-01'", False),
+    ],
+)
+def test_spellings(literal: str, expected: bool) -> None:
+    assert moving_literal(literal) is expected

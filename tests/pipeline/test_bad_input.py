@@ -222,6 +222,20 @@ def test_a_retyped_column_stops_its_reader(hr: Headrace, ns: str, source: str) -
     assert caught.value.code == "SOURCE_SCHEMA_CHANGED"
 
 
+def test_a_view_in_the_place_of_a_source_is_read_through(hr: Headrace, ns: str, source: str) -> None:
+    hr.create_stream_table(f"{ns}.s", f"SELECT k, v FROM {ns}.t", refresh_mode="DIFFERENTIAL")
+    hr.spark.sql(f"ALTER TABLE {source} RENAME TO {ns}.t_raw")
+    hr.spark.sql(f"CREATE VIEW {source} AS SELECT k, v, s FROM {source}_raw WHERE k > 1")
+    with pytest.raises(UserError, match="is a view now"):
+        hr.explain(f"{ns}.s")
+    (result,) = hr.refresh()
+    assert (result.mode, result.reason) == (Mode.FULL, FullReason.DEFINITION_CHANGED)
+    assert hr.spark.table(f"lake.{ns}.s").count() == 1
+    hr.spark.sql(f"INSERT INTO {source}_raw VALUES (9, 9, 'x')")
+    assert hr.refresh(f"{ns}.s").rows_inserted == 1
+    assert hr.verify(f"{ns}.s").ok
+
+
 def test_a_recreated_source_is_loaded_again(hr: Headrace, ns: str, source: str) -> None:
     hr.create_stream_table(f"{ns}.s", f"SELECT k, count(*) AS n FROM {ns}.t GROUP BY k", refresh_mode="DIFFERENTIAL")
     hr.spark.sql(f"DROP TABLE {source}")

@@ -216,7 +216,7 @@ def parse_metadata(location: str, data: Json, former: TableMeta | None = None) -
     current = data.get("current-snapshot-id")
     return TableMeta(
         metadata_location=location,
-        uuid=data.get("table-uuid", ""),
+        uuid=data.get("table-uuid") or data.get("view-uuid", ""),  # a view in a table's place is another one
         location=data["location"],
         format_version=data["format-version"],
         current_snapshot_id=None if current in (None, -1) else current,

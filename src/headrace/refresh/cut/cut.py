@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from headrace.catalog import Catalog, Observation, Version
+from headrace.catalog import Catalog, Observation, Pointer, Version
 from headrace.errors import HeadraceError, UserError
 from headrace.frontier import Frontier
 from headrace.lake.clock_table import clock_meta, moment_of
@@ -134,11 +134,11 @@ class Cut:
         with self._lock:
             self._look_at_clock(names)
             new = [n for n in names if n not in self._seen]
-            locations = self._kept(new)
+            kept = self._kept(new)
             metas: dict[TableName, TableMeta] = {}
             for name in new:
                 try:
-                    location = locations.get(name) if name.catalog == LAKE else self._foreign(name)
+                    location = self._location(name, kept)
                     if location is not None:
                         metas[name] = metadata(location)
                 except HeadraceError as error:
@@ -197,16 +197,28 @@ class Cut:
             for (name, meta), seen in zip(metas.items(), observed, strict=True):
                 self._seen[name] = Head(seen, meta)
 
-    def _kept(self, names: Iterable[TableName]) -> dict[TableName, str]:
+    def _kept(self, names: Iterable[TableName]) -> Mapping[TableName, Pointer]:
         kept = [n for n in names if n.catalog == LAKE]
-        pointers = self._catalog.pointers(LAKE, kept) if kept else {}
-        return {name: pointer.metadata_location for name, pointer in pointers.items()}
+        return self._catalog.pointers(LAKE, kept) if kept else {}
+
+    def _location(self, name: TableName, kept: Mapping[TableName, Pointer]) -> str | None:
+        if name.catalog != LAKE:
+            return self._foreign(name)
+        pointer = kept.get(name)
+        return None if pointer is None else pointer.metadata_location
 
     def _locations(self, names: Iterable[TableName]) -> dict[TableName, str]:
         names = tuple(names)
         kept, locations = self._kept(names), {}
         for name in names:
-            location = kept.get(name) if name.catalog == LAKE else self._foreign(name)
+            pointer = kept.get(name)
+            if pointer is not None and pointer.is_view:
+                raise UserError(
+                    "SOURCE_NOT_FOUND",
+                    f"{name} is a view now, where a table was read.",
+                    hint="Refresh the stream tables that read it: they are defined again, over what the view reads.",
+                )
+            location = self._location(name, kept)
             if location is None:
                 raise UserError(
                     "SOURCE_NOT_FOUND",

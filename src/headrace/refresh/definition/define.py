@@ -204,9 +204,10 @@ def refuse_time_travel(query: str) -> None:
 
 
 def view_locations(catalog: Catalog, views: Iterable[TableName]) -> dict[TableName, str]:
-    """Return the metadata files of views; those that are gone are left out."""
-    names = tuple(views)
-    return {n: p.metadata_location for n, p in catalog.pointers(LAKE, names).items()} if names else {}
+    """Return the metadata files of views; those that are gone, or are no views, are left out."""
+    names = tuple(name for name in views if name.catalog == LAKE)
+    found = catalog.pointers(LAKE, names) if names else {}
+    return {name: pointer.metadata_location for name, pointer in found.items() if pointer.is_view}
 
 
 def view_text(catalog: Catalog, name: TableName, catalogs: frozenset[str]) -> str | None:

@@ -81,6 +81,13 @@ class Outdated:
             return True
         return out_of_date(details, keys) or bool(changed_functions(details, self.session))
 
+    def reads_new_views(self, details: Details) -> bool:
+        """Return whether views have taken the places of tables that a query reads.
+
+        Asked of what is refreshed only: it takes a query of its own, and such a source counts as moved.
+        """
+        return bool(view_locations(self.catalog, (use.name for use in details.sources)))
+
     def reason(self, table: StreamTable) -> FullReason:
         """Return why an outdated stream table is recomputed."""
         function = changed_functions(from_json(table.details), self.session)

@@ -95,7 +95,9 @@ class Redefiner:
             if in_cycle(part, tables):
                 if self._is_old_cycle([from_json(tables[name].details) for name in part], keys):
                     return True
-            elif self.outdated(tables[part[0]], keys) or self.outdated.has_lost_columns(tables[part[0]], heads, beside):
+            elif self._is_outdated(table := tables[part[0]], keys) or self.outdated.has_lost_columns(
+                table, heads, beside
+            ):
                 return True
         return False
 
@@ -162,7 +164,7 @@ class Redefiner:
         if name in given:
             return {name: _New(given[name].spec, given[name].details, by_user=True)}
         table = tables[name]
-        if self.outdated(table, SourceKeys(self.catalog, new)):
+        if self._is_outdated(table, SourceKeys(self.catalog, new)):
             refuse_missing(name, from_json(table.details), self.session)
             reason = self.outdated.reason(table)
             _refuse_skipping(name, resolved, reason)
@@ -189,7 +191,7 @@ class Redefiner:
         for name in part if not by_user else ():
             refuse_missing(name, known[name], self.session)
             _refuse_skipping(name, resolved, FullReason.DEFINITION_CHANGED)
-            if self.outdated.is_old(known[name], keys):
+            if self._is_old(known[name], keys):
                 details[name] = self.outdated.defined_again(tables[name], new)
         details = {name: as_member(each) for name, each in details.items()}
         check_cycle(details, {n: self.plans.view(n, d) if d.incremental else None for n, d in details.items()})
@@ -197,7 +199,13 @@ class Redefiner:
         return {name: _New(specs[name], details[name], by_user=by_user) for name in part}
 
     def _is_old_cycle(self, members: Sequence[Details], keys: SourceKeys) -> bool:
-        return any(not each.cyclic or self.outdated.is_old(each, keys) for each in members)
+        return any(not each.cyclic or self._is_old(each, keys) for each in members)
+
+    def _is_old(self, details: Details, keys: SourceKeys) -> bool:
+        return self.outdated.is_old(details, keys) or self.outdated.reads_new_views(details)
+
+    def _is_outdated(self, table: StreamTable, keys: SourceKeys) -> bool:
+        return self.outdated(table, keys) or self.outdated.reads_new_views(from_json(table.details))
 
     # ---- what it is stored in
 

@@ -74,6 +74,16 @@ def test_table_emptied_while_another_one_is_altered(db: Db, follow: Follow) -> N
     check(follower, db, "orders", "beside")
 
 
+def test_table_altered_and_put_back(db: Db, follow: Follow) -> None:
+    distributed(db, "orders", "beside")
+    db.execute("INSERT INTO orders SELECT g, g FROM generate_series(1, 40) g")
+    follower = follow("orders", "beside")
+    db.execute("ALTER TABLE orders REPLICA IDENTITY FULL; UPDATE orders SET amount = -1 WHERE id < 30")
+    db.execute("ALTER TABLE orders REPLICA IDENTITY DEFAULT; INSERT INTO beside VALUES (1, 1)")
+    assert landed(follower) == [("beside", False), ("orders", True)]
+    check(follower, db, "orders", "beside")
+
+
 def test_partitioned_table(db: Db, follow: Follow, cluster: Cluster) -> None:
     """One mirror has the rows of all partitions, as they come and go."""
     db.execute("CREATE TABLE events (id int, day int, amount bigint, PRIMARY KEY (id, day)) PARTITION BY RANGE (day)")

@@ -87,3 +87,33 @@ def test_a_table_is_emptied_while_another_one_is_altered(nodes: StandIn, follow:
     assert landed(follower) == [("beside", True), ("orders", True)]
     for table in ("orders", "beside"):
         assert follower.rows(table) == nodes.truth(table)
+
+
+@pytest.mark.parametrize("beside", ["", "TRUNCATE beside", "ALTER TABLE beside ADD COLUMN b int DEFAULT 7"])
+def test_a_table_is_altered_and_put_back(nodes: StandIn, follow: Follow, beside: str) -> None:
+    """It looks as before, but its log has rows of another shape: it is copied, as from one server."""
+    distributed(nodes, "orders", "beside")
+    follower = follow("orders", "beside")
+    nodes.everywhere("ALTER TABLE orders REPLICA IDENTITY FULL")
+    nodes.nodes[1].execute("UPDATE orders SET amount = -1")
+    nodes.everywhere(f"ALTER TABLE orders REPLICA IDENTITY DEFAULT; {beside}")
+    nodes.nodes[2].execute("UPDATE orders SET amount = -2")
+    assert landed(follower) == [*([("beside", True)] if beside else []), ("orders", True)]
+    for table in ("orders", "beside"):
+        assert follower.rows(table) == nodes.truth(table)
+    nodes.nodes[1].execute("UPDATE orders SET amount = -3")
+    assert landed(follower) == [("orders", False)]
+    assert follower.rows("orders") == nodes.truth("orders")
+
+
+def test_a_table_gains_columns_after_it_was_altered_and_put_back(nodes: StandIn, follow: Follow) -> None:
+    distributed(nodes, "orders", "beside")
+    follower = follow("orders", "beside")
+    nodes.everywhere("ALTER TABLE orders REPLICA IDENTITY FULL")
+    nodes.nodes[1].execute("UPDATE orders SET amount = -1")
+    nodes.everywhere("ALTER TABLE orders REPLICA IDENTITY DEFAULT; ALTER TABLE orders ADD COLUMN b int")
+    nodes.everywhere("ALTER TABLE beside ADD COLUMN b int")
+    nodes.nodes[2].execute("UPDATE orders SET b = 1")
+    assert ("orders", True) in landed(follower)
+    for table in ("orders", "beside"):
+        assert follower.rows(table) == nodes.truth(table)

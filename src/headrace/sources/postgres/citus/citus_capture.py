@@ -20,7 +20,6 @@ from typing import Any, TypeVar
 
 from psycopg import sql
 
-from headrace.errors import EnvironmentFault
 from headrace.names import TableName
 from headrace.sources.capture import Json, Landing
 from headrace.sources.postgres.citus.cluster import Cluster, cluster
@@ -37,7 +36,7 @@ from headrace.sources.postgres.citus.cuts import Cut, take_cut
 from headrace.sources.postgres.citus.node_log import CoordinatorLog, NodeChanges, NodeLog, flush, narrower, on_node
 from headrace.sources.postgres.citus.placement_changes import moved, not_followed, touched_twice
 from headrace.sources.postgres.citus.shard_copy import copied
-from headrace.sources.postgres.connection import IN_MOTION, Connection, in_motion
+from headrace.sources.postgres.connection import Connection, in_motion
 from headrace.sources.postgres.health import stop_reasons
 from headrace.sources.postgres.remote_tables import RemoteTable
 from headrace.sources.postgres.server import Found, server
@@ -211,13 +210,8 @@ class CitusCapture:
         if lost := not_followed(before, placed, same_nodes=same_nodes):
             return [n for n, t in tables.items() if str(t.oid) in lost]
         positions = {**position["nodes"], **joined}
-        try:
-            read = self._read(of, positions, tables, {}, {}, cut, placed, self._named(wider))
-        except EnvironmentFault as error:
-            if not wider or error.code != IN_MOTION:
-                raise
-            return self._named(wider)  # altered in another way in between
-        uncertain = {n for changes in read.values() for n in changes.emptied}
+        read = self._read(of, positions, tables, {}, {}, cut, placed, self._named(wider))
+        uncertain = {n for changes in read.values() for n in changes.unsure}
         for name in (n for n, t in tables.items() if str(t.oid) in moved(before, placed)):
             keys = [c.keys[name] for c in read.values() if name in c.keys]
             if None in keys or touched_twice(k for k in keys if k is not None):
@@ -403,7 +397,7 @@ class CitusCapture:
             if placed != marks(before):
                 raise in_motion()
             read = self._read(of, positions, kept, shapes, since, cut, placed)
-        uncertain = {n for changes in read.values() for n in changes.emptied}
+        uncertain = {n for changes in read.values() for n in changes.unsure}
         if not uncertain.isdisjoint(shapes):  # while they were copied
             raise in_motion()
         if uncertain:

@@ -37,7 +37,8 @@ class NodeChanges:
         position: Where the node stands once they are published.
         transactions: How many transactions.
         rows: How many changes of rows.
-        emptied: Mirrors whose table was truncated, which the node's stream does not put in order with other nodes'.
+        unsure: Mirrors of which the stream does not tell enough: the table looked otherwise for a while, or was
+            truncated, which the stream does not put in order with other nodes'.
         keys: The touched keys by mirror, of tables that have a key; None for more than were held in memory.
         told: What the user is told; None where there is nothing.
     """
@@ -46,7 +47,7 @@ class NodeChanges:
     position: dict[str, Any]
     transactions: int
     rows: int
-    emptied: frozenset[TableName]
+    unsure: frozenset[TableName]
     keys: Mapping[TableName, Collection[Key] | None]
     told: str | None = None
 
@@ -80,7 +81,6 @@ class NodeLog(PostgresCapture):
             plain: Mirrors of which this node alone has all rows, so that its stream has them in order.
 
         Raises:
-            EnvironmentFault: `SOURCE_IN_MOTION` when a table was altered between them.
             UserError: `SOURCE_CHANGED`, `SLOT_LOST`, `CAPTURE_REMOVED`.
         """
         with connected(self._what.url) as connection:
@@ -101,8 +101,6 @@ class NodeLog(PostgresCapture):
         collector = self._collector(position, parts, mark)
         log = slots.peek(connection, self._what.slot, self._what.slot, mark, None, messages=True)
         collector.feed(_with_mark(log, mark, text))
-        if collector.stale:
-            raise in_motion()
         landed = (*parts, *self._written(collector.changes))
         emptied = {t.name for t in landed if t.spooled.truncated}
         published = slots.published(connection, self._what.slot)
@@ -113,7 +111,7 @@ class NodeLog(PostgresCapture):
             moved,
             collector.transactions,
             collector.rows,
-            frozenset(emptied - set(plain)),
+            frozenset((emptied - set(plain)) | {self._mirrors[oid] for oid in collector.stale}),
             self._keys(collector, parts),
         )
 
@@ -174,7 +172,7 @@ def _together(one: NodeChanges, other: NodeChanges) -> NodeChanges:
         one,
         tables=(*one.tables, *other.tables),
         rows=one.rows + other.rows,
-        emptied=one.emptied | other.emptied,
+        unsure=one.unsure | other.unsure,
         keys={**one.keys, **other.keys},
     )
 

@@ -71,6 +71,18 @@ def test_keys_that_are_changed_before_and_after_a_move(db: Db, follow: Follow) -
     check(follower, db, "orders")
 
 
+def test_rows_without_a_key_that_are_changed_before_and_after_a_move(db: Db, follow: Follow) -> None:
+    db.execute("CREATE TABLE bag (id int, amount bigint)")
+    db.execute("SELECT create_distributed_table('bag', 'id'); ALTER TABLE bag REPLICA IDENTITY FULL")
+    follower = follow("bag")
+    db.execute("INSERT INTO bag SELECT g, g FROM generate_series(1, 200) g")
+    for shard, group in shards(db, "bag").items():  # whichever node is landed first
+        move(db, shard, group, 3 - group)
+    db.execute("DELETE FROM bag WHERE id % 2 = 0")
+    assert landed(follower) == [("bag", True)]
+    check(follower, db, "bag")
+
+
 def test_split_shard(db: Db, follow: Follow) -> None:
     distributed(db, "orders", "beside")
     db.execute("INSERT INTO orders SELECT g, g FROM generate_series(1, 300) g")

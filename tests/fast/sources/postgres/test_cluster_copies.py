@@ -117,3 +117,32 @@ def test_a_table_gains_columns_after_it_was_altered_and_put_back(nodes: StandIn,
     assert ("orders", True) in landed(follower)
     for table in ("orders", "beside"):
         assert follower.rows(table) == nodes.truth(table)
+
+
+def bag(nodes: StandIn) -> None:
+    """A table without a key, with one shard, which is on the second worker."""
+    nodes.everywhere("CREATE TABLE bag (id int, amount bigint); ALTER TABLE bag REPLICA IDENTITY FULL")
+    nodes.distribute("bag", 2)
+    nodes.nodes[2].execute("INSERT INTO bag SELECT g, g FROM generate_series(1, 5) g")
+
+
+def test_rows_without_a_key_move_to_another_node(nodes: StandIn, follow: Follow) -> None:
+    """Two nodes tell of one row, and neither says who was last."""
+    bag(nodes)
+    nodes.nodes[1].execute("INSERT INTO bag SELECT g, g FROM generate_series(1, 7) g")  # what the move will bring
+    follower = follow("bag")
+    nodes.nodes[2].execute("INSERT INTO bag VALUES (6, 6), (7, 7)")
+    nodes.move("bag", 2, 1)
+    nodes.nodes[1].execute("DELETE FROM bag WHERE id = 7")
+    landed(follower)
+    assert follower.rows("bag") == nodes.truth("bag")
+
+
+def test_a_move_of_rows_without_a_key_is_no_change(nodes: StandIn, follow: Follow) -> None:
+    bag(nodes)
+    nodes.nodes[1].execute("INSERT INTO bag SELECT g, g FROM generate_series(1, 5) g")
+    follower = follow("bag")
+    nodes.move("bag", 2, 1)
+    nodes.nodes[1].execute("DELETE FROM bag WHERE id = 3")
+    assert landed(follower) == [("bag", False)]
+    assert follower.rows("bag") == nodes.truth("bag")

@@ -210,3 +210,10 @@ def test_a_table_that_only_gained_columns_is_followed() -> None:
 def test_a_key_that_two_nodes_touched() -> None:
     assert not touched_twice([{(b"1",), (b"2",)}, {(b"3",)}, set()])
     assert touched_twice([{(b"1",)}, set(), {(b"2",), (b"1",)}])
+
+
+def test_rows_without_a_known_key_that_two_nodes_touched() -> None:
+    assert not touched_twice([])
+    assert not touched_twice([None])
+    assert touched_twice([None, None])
+    assert touched_twice([{(b"1",)}, None])

@@ -213,8 +213,7 @@ class CitusCapture:
         read = self._read(of, positions, tables, {}, {}, cut, placed, self._named(wider))
         uncertain = {n for changes in read.values() for n in changes.unsure}
         for name in (n for n, t in tables.items() if str(t.oid) in moved(before, placed)):
-            keys = [c.keys[name] for c in read.values() if name in c.keys]
-            if None in keys or touched_twice(k for k in keys if k is not None):
+            if touched_twice([changes.keys[name] for changes in read.values() if name in changes.keys]):
                 uncertain.add(name)
         if uncertain:
             return uncertain

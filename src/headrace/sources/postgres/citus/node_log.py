@@ -39,7 +39,7 @@ class NodeChanges:
         rows: How many changes of rows.
         unsure: Mirrors of which the stream does not tell enough: the table looked otherwise for a while, or was
             truncated, which the stream does not put in order with other nodes'.
-        keys: The touched keys by mirror, of tables that have a key; None for more than were held in memory.
+        keys: The touched keys by mirror; None of a table without a key, and for more than were held in memory.
         told: What the user is told; None where there is nothing.
     """
 
@@ -125,11 +125,11 @@ class NodeLog(PostgresCapture):
 
     def _keys(self, collector: Collector, parts: Sequence[PostgresTable]) -> dict[TableName, Collection[Key] | None]:
         found: dict[TableName, Collection[Key] | None] = {
-            self._mirrors[oid]: changes.touched()
+            self._mirrors[oid]: changes.touched() if isinstance(changes, KeyedChanges) else None
             for oid, changes in collector.changes.items()
-            if isinstance(changes, KeyedChanges)
+            if len(changes) or changes.truncated
         }
-        return found | {part.name: None for part in parts if part.spooled.keyed}
+        return found | {part.name: None for part in parts}
 
     def _withdraw(self, connection: Connection, published: Mapping[str, str]) -> None:
         """Leave the publication as it is: the cluster's capture sees to it, which knows all tables."""

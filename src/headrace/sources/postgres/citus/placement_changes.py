@@ -2,14 +2,14 @@
 
 Pure. Between two cuts a shard may have moved, or been split. What the nodes' streams say of it is enough if every node
 that had a shard at any time between had a slot all the time, and no shard has gone: Citus emits nothing for a
-move, each change comes from the node that had the shard then, and no key is touched on two nodes (`touched_twice`; the
+move, each change comes from the node that had the shard then, and no row is touched on two nodes (`touched_twice`; the
 order of their changes would not be known). Otherwise the table is copied at the new cut, and its readers receive the
 difference, in which a moved row does not occur.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from headrace.sources.postgres.wal.net_changes import Key
 
@@ -59,14 +59,17 @@ def _by_shard(places: Iterable[str]) -> dict[str, tuple[str, str]]:
     return found
 
 
-def touched_twice(by_node: Iterable[Collection[Key]]) -> bool:
-    """Return whether a key was changed on more than one node.
+def touched_twice(by_node: Sequence[Collection[Key] | None]) -> bool:
+    """Return whether a row may have been changed on more than one node.
 
     Args:
-        by_node: The touched keys of a table, node by node.
+        by_node: The touched keys of a table, for each node that changed it; None where they are not known, as of a
+            table without a key.
     """
+    if None in by_node:
+        return len(by_node) > 1
     seen: set[Key] = set()
-    for keys in by_node:
+    for keys in (keys for keys in by_node if keys is not None):
         if not seen.isdisjoint(keys):
             return True
         seen.update(keys)

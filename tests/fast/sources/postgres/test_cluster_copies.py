@@ -14,6 +14,7 @@ from kit.citus_stand_in import StandIn, stand_in_servers
 from kit.logical import LogicalServer
 from kit.mirrored import Follower
 
+from headrace.errors import UserError
 from headrace.sources.postgres.setup.open_capture import LogCapture
 
 Follow = Callable[..., Follower]
@@ -146,3 +147,16 @@ def test_a_move_of_rows_without_a_key_is_no_change(nodes: StandIn, follow: Follo
     nodes.nodes[1].execute("DELETE FROM bag WHERE id = 3")
     assert landed(follower) == [("bag", False)]
     assert follower.rows("bag") == nodes.truth("bag")
+
+
+def test_a_reference_table_whose_copy_on_the_coordinator_goes_away(nodes: StandIn, follow: Follow) -> None:
+    distributed(nodes, "orders")
+    nodes.everywhere("CREATE TABLE rates (id int PRIMARY KEY); INSERT INTO rates VALUES (1), (2)")
+    nodes.refer("rates")
+    follower = follow("orders", "rates")
+    nodes.withdraw("rates", 0)
+    nodes.nodes[1].execute("UPDATE orders SET amount = 0")
+    with pytest.raises(UserError, match=r"SOURCE_NOT_READY") as caught:
+        follower.land()
+    assert "citus_set_coordinator_host" in (caught.value.detail or "")
+    assert sum(follower.rows("rates").values()) == 2

@@ -31,7 +31,7 @@ from headrace.sources.postgres.citus.cluster_catalog import (
     placements,
     with_dropped_columns,
 )
-from headrace.sources.postgres.citus.cluster_requirements import check_cluster, check_node
+from headrace.sources.postgres.citus.cluster_requirements import check_cluster, check_node, check_tables
 from headrace.sources.postgres.citus.cuts import Cut, take_cut
 from headrace.sources.postgres.citus.node_log import CoordinatorLog, NodeChanges, NodeLog, flush, narrower, on_node
 from headrace.sources.postgres.citus.placement_changes import moved, not_followed, touched_twice
@@ -40,6 +40,8 @@ from headrace.sources.postgres.connection import Connection, in_motion
 from headrace.sources.postgres.health import stop_reasons
 from headrace.sources.postgres.remote_tables import RemoteTable
 from headrace.sources.postgres.server import Found, server
+from headrace.sources.postgres.setup import preflight
+from headrace.sources.postgres.setup.projection import Part
 from headrace.sources.postgres.snapshot.snapshots import Told
 from headrace.sources.postgres.spool.landed_table import PostgresTable
 from headrace.sources.postgres.spool.landing_sql import Spooled
@@ -370,15 +372,18 @@ class CitusCapture:
         kept = {n: present[t.oid].table for n, t in kept.items() if t.oid in present}
         then = position.get("placements", {})
         went = moved(then, marks(placements(of.coordinator, [t.oid for t in kept.values()])))
-        wanted |= {n: t for n, t in kept.items() if str(t.oid) in went}
+        anew = {**anew, **{n: present[t.oid] for n, t in kept.items() if str(t.oid) in went}}
+        wanted |= {n: t for n, t in kept.items() if n in anew}
         kept = {n: t for n, t in kept.items() if n not in wanted}
         PostgresCapture._distinct([t.oid for t in (*kept.values(), *wanted.values())])
         listed = {**kept, **wanted}
         oids = [t.oid for t in listed.values()]
+        before = placements(of.coordinator, oids)
+        copies = [(f, self._what.parts.get(n, Part())) for n, f in anew.items() if f is not None]
+        preflight.require(check_tables(of.coordinator, copies, before))
         for group, connection in of.connections.items():
             here = dict(listed) if group == COORDINATOR else on_node(connection, listed, self._what.as_text)
             self._publish(of, group, here, first or str(group) in joined)
-        before = placements(of.coordinator, oids)
         with ExitStack() as open_slots, self._held(head, of, wanted) as shapes:
             since = {group: flush(connection) for group, connection in of.connections.items()}
             snapshots: dict[int, str] = {}

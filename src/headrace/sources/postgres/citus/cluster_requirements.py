@@ -67,12 +67,9 @@ def check_cluster(
             checks.append(Check(f"{label}: metadata", False, finding, remedy))
     coordinator = cluster.coordinator
     checks += check_dropped_columns(coordinator)
-    role = str((coordinator.execute("SELECT current_user::text").fetchone() or ("",))[0])
     version = server(coordinator).version
     found = tables(coordinator, version, names=names, as_text=as_text, known=known)
-    oids = [f.table.oid for f in found]
-    placed = placements(coordinator, oids)
-    methods = other_storage(coordinator, [f.table for f in found])
+    placed = placements(coordinator, [f.table.oid for f in found])
     by_name = {(f.table.schema, f.table.name): f for f in found}
     for name in names:
         if name not in by_name:
@@ -80,13 +77,30 @@ def check_cluster(
             continue
         part = (parts or {}).get(name, Part())
         by_name[name] = narrowed(by_name[name], part)
-        wrong = [*objections(by_name[name], part, version)]
-        wrong += check_placement(by_name[name], placed[by_name[name].table.oid], methods, part)
-        checks += (Check(".".join(name), False, finding) for finding in wrong)
-        if not wrong:
-            checks.append(Check(".".join(name), True, f"is {placed[by_name[name].table.oid]}"))
-            checks += preflight.check_table(replace(by_name[name], sharded=""), role)
+        objected = [Check(".".join(name), False, finding) for finding in objections(by_name[name], part, version)]
+        checks += [*objected, *check_tables(coordinator, [(by_name[name], part)], placed)]
     return (*checks, *preflight.check_apart(by_name.values())), tuple(by_name.values())
+
+
+def check_tables(
+    coordinator: Connection, found: Collection[tuple[Found, Part]], placed: Mapping[int, Placement]
+) -> tuple[Check, ...]:
+    """Check that tables can be captured where they are, and as they are.
+
+    Args:
+        coordinator: To the coordinator.
+        found: The tables as the coordinator has them, each with what is wanted of it.
+        placed: Where they are, by oid.
+    """
+    role = str((coordinator.execute("SELECT current_user::text").fetchone() or ("",))[0])
+    methods = other_storage(coordinator, [f.table for f, _ in found])
+    checks: list[Check] = []
+    for f, part in found:
+        placement = placed[f.table.oid]
+        wrong = [Check(str(f.table), False, finding) for finding in check_placement(f, placement, methods, part)]
+        right = (Check(str(f.table), True, f"is {placement}"), *preflight.check_table(replace(f, sharded=""), role))
+        checks += wrong or right
+    return tuple(checks)
 
 
 def check_node(connection: Connection, group: int) -> Iterator[Check]:

@@ -49,8 +49,11 @@ def expression(draw: st.DrawFn, scope: Scope, type_: str, depth: int = 2) -> str
     shapes = [f"COALESCE({first}, {second})", f"NULLIF({first}, {second})"]
     if type_ in ("int", "double"):
         shapes += [f"{first} + {second}", f"-({first})"]
+    # with one column these begin and end as the reference t1.`x` does
+    if type_ == "double":
+        shapes += [f"tanh(0.0) - {first}"]
     if type_ == "string":
-        shapes += [f"UPPER({first})", f"CONCAT({first}, '-', {second})"]
+        shapes += [f"UPPER({first})", f"CONCAT({first}, '-', {second})", f"trim('a') || {first}"]
     shape = draw(st.sampled_from([*shapes, "CASE"]))
     if shape == "CASE":
         return f"CASE WHEN {condition(draw, scope, depth - 1)} THEN {first} ELSE {second} END"
@@ -69,7 +72,7 @@ def condition(draw: st.DrawFn, scope: Scope, depth: int = 1) -> str:
         if kind == "not":
             return f"NOT ({first})"
         second = condition(draw, scope, depth - 1)
-        return f"({first} {kind.upper()} {second})"
+        return draw(st.sampled_from([f"({first} {kind.upper()} {second})", f"true AND {first}"]))
     type_ = draw(st.sampled_from(scope)).type
     first = expression(draw, scope, type_, depth)
     if kind == "null":

@@ -1,4 +1,4 @@
-"""Hard histories of outer joins and subqueries on Spark: its word on NULLs is what counts."""
+"""Hard histories on Spark, of outer joins and subqueries above all: its word on NULLs and names is what counts."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ NAMES = (
     "exists_correlated_and_not",
     "full_join_using",
     "in_over_several_columns",
+    "lambda_variables_named_like_aliases",
     "lateral_groups_kept_by_having",
     "not_in_with_nulls",
     "only_value_of_a_partner",
@@ -26,7 +27,7 @@ NAMES = (
     "sum_of_large_integers",
     "value_by_an_equality_that_casts",
 )
-"""Those in which NULLs, casts and sums are Spark's to judge; DuckDB plays all of them in test_acid."""
+"""Those in which NULLs, casts, sums and names are Spark's to judge; DuckDB plays all of them in test_acid."""
 
 if LONG:
     NAMES += (

@@ -41,7 +41,7 @@ from headrace.algebra.relations import (
 )
 from headrace.algebra.scalar import Scalar, as_column, column, replace_columns, uses
 from headrace.errors import InternalError
-from headrace.names import CLOCK_COLUMN, NOW, WEIGHT, quote
+from headrace.names import CLOCK_COLUMN, NOW, RESERVED_PREFIX, WEIGHT, quote
 
 Bind = Callable[[Scan | Stored], str]
 """What a leaf is in SQL: a table, a snapshot of one, a temporary view."""
@@ -196,8 +196,10 @@ class _Lowering:
     # leaves
 
     def _alias(self) -> str:
+        """Return a name that nobody writes."""
+        # a lambda's variable of the same name would take `t1`.`x` for its field
         self._aliases += 1
-        return f"t{self._aliases}"
+        return f"{RESERVED_PREFIX}t{self._aliases}"
 
     def _table(self, text: str, columns: dict[str, str]) -> _Block:
         alias = self._alias()
@@ -347,8 +349,7 @@ class _Lowering:
     def _aggregate(self, relation: Aggregate) -> _Block:
         block = self._open(relation.input)
         # an expression in GROUP BY could be taken for an ordinal, so only columns stand there
-        plain = set(_columns_of(block))
-        if block.source is None or any(block.items[key] not in plain for key in relation.keys):
+        if block.source is None or not all(isinstance(block.items[key], _Reference) for key in relation.keys):
             block = self._closed(block)
         items = {key: block.items[key] for key in relation.keys}
         items |= {call.name: _call(call, block.items) for call in relation.calls}
@@ -445,8 +446,14 @@ def _aliased(source: exp.Expression, alias: str) -> exp.Expression:
     return exp.Alias(this=source, alias=exp.to_identifier(alias))
 
 
-def _qualified(alias: str, name: str) -> str:
-    return f"{alias}.{quote(name)}"
+class _Reference(str):
+    """A column of a table in FROM, an operand as it is; `true OR t1.x` only looks like one."""
+
+    __slots__ = ()
+
+
+def _qualified(alias: str, name: str) -> _Reference:
+    return _Reference(f"{alias}.{quote(name)}")
 
 
 def _text(scalar: Scalar, items: dict[str, str]) -> str:
@@ -463,26 +470,18 @@ def _same_number(a: str, b: str) -> str:
 
 
 def _operand(sql: str) -> str:
-    return sql if _is_reference(sql) else f"({sql})"
-
-
-def _is_reference(sql: str) -> bool:
-    return sql.startswith("t") and sql.endswith("`") and sql.count("`") == 2
+    return sql if isinstance(sql, _Reference) else f"({sql})"
 
 
 def _only_columns(block: _Block) -> bool:
-    return all(_is_reference(sql) for sql in block.items.values())
-
-
-def _columns_of(block: _Block) -> list[str]:
-    return [sql for sql in block.items.values() if _is_reference(sql)]
+    return all(isinstance(sql, _Reference) for sql in block.items.values())
 
 
 def _duplicates(items: dict[str, str], scalars: list[Scalar]) -> bool:
     """Return whether inlining would evaluate an expression twice."""
     if all(as_column(scalar) for scalar in scalars) and len({as_column(s) for s in scalars}) == len(scalars):
         return False
-    computed = [name for name, sql in items.items() if not _is_reference(sql) and len(sql) > _CHEAP]
+    computed = [name for name, sql in items.items() if not isinstance(sql, _Reference) and len(sql) > _CHEAP]
     return any(sum(uses(scalar, name) for scalar in scalars) > 1 for name in computed)
 
 

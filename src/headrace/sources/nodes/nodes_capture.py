@@ -43,6 +43,14 @@ class _Given:
 Require = Callable[[Collection[TableName], Collection[str]], None]
 """Raises where the nodes' tables of some mirrors do not fit together; some of the nodes begin."""
 
+Back = Callable[[str, Collection[TableName]], Collection[TableName]]
+"""Finds which mirrors, whose table is gone on a node, have one again there."""
+
+
+def _none_back(node: str, gone: Collection[TableName]) -> Collection[TableName]:
+    """Find no table again."""
+    return ()
+
 
 def _nothing(mirrors: Collection[TableName], begins: Collection[str]) -> None:
     """Require nothing."""
@@ -62,6 +70,7 @@ class NodeSet:
         word: What a node is called, in messages.
         anew: Nodes that `renew` copies; None for all.
         require: Called before anything is installed.
+        back: Called before tables are copied again.
     """
 
     captures: Mapping[str, Capture]
@@ -73,6 +82,7 @@ class NodeSet:
     word: str = "Node"
     anew: Collection[str] | None = None
     require: Require = field(default=_nothing)
+    back: Back = field(default=_none_back)
 
 
 class NodesCapture:
@@ -113,6 +123,8 @@ class NodesCapture:
     def renew(self, position: Json, mirrors: Collection[TableName]) -> Landing:
         """Copy some mirrors again on every wanted node; a node without a position begins.
 
+        A node on which a table was dropped goes on without it, as long as another one has it.
+
         Args:
             position: What is landed.
             mirrors: The mirrors that are taken anew; none only lands, and begins new nodes.
@@ -130,7 +142,8 @@ class NodesCapture:
             if not mirrors or (self._nodes.anew is not None and name not in self._nodes.anew):
                 return capture.land(at[name])
             try:
-                return capture.renew(at[name], mirrors)
+                there = self._there(name, mirrors)
+                return capture.renew(at[name], there) if there else capture.land(at[name])
             except UserError as error:
                 if fresh or error.code not in self._nodes.stopping:
                     raise
@@ -138,6 +151,17 @@ class NodesCapture:
 
         required = self._nodes.captures if fresh else {*begins, *(self._nodes.anew or ())}
         return self._merged(position, self._each(one), required=required)
+
+    def _there(self, node: str, mirrors: Collection[TableName]) -> Collection[TableName]:
+        """Return the mirrors that a node has tables of, as far as others have them."""
+        gone = set()
+        for mirror in mirrors:
+            details = (self._nodes.mirrors.get(mirror) or {}).get(NODES, {})
+            others = any(details.get(other) is not None for other in self._nodes.captures)
+            if others and node in details and details[node] is None:
+                gone.add(mirror)
+        back = self._nodes.back(node, gone) if gone else ()
+        return [mirror for mirror in mirrors if mirror not in gone or mirror in back]
 
     def only(self, names: Collection[str]) -> NodesCapture:
         """Have `renew` copy these nodes only."""

@@ -12,6 +12,7 @@ from kit.standby import standby
 
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
 from headrace.names import LAKE, TableName
+from headrace.sources.capture import Landing
 from headrace.sources.postgres.postgres_kind import POSTGRES
 from headrace.sources.postgres.setup.open_capture import LIMIT, limit_after
 from headrace.sources.postgres.shards.shard_agreement import Seen, agreement
@@ -172,6 +173,44 @@ def test_a_table_that_is_dropped_on_one_shard_leaves_its_rows(urls: dict[str, st
     run(urls["eu"], "DROP TABLE orders")
     source.land()
     assert source.mirrors[0].gone
+    source.capture().remove()
+
+
+@pytest.mark.parametrize("way", ["wal", "trigger"])
+def test_a_shard_on_which_a_table_was_dropped_is_copied_again_without_it(
+    urls: dict[str, str], tmp_path: Path, way: str
+) -> None:
+    filled(urls)
+    for number, url in enumerate(urls.values()):
+        run(url, f"CREATE TABLE lines (id int PRIMARY KEY); INSERT INTO lines VALUES ({number})")
+    source = ShardFollower(urls, tmp_path, ["orders", "lines"], {"capture": way})
+    source.begin()
+    mirrors = [mirror.name for mirror in source.mirrors]
+
+    def renewed() -> Landing:
+        return source.publish(source.capture().only(["us"]).renew(source.position or {}, mirrors))
+
+    run(urls["us"], "DROP TABLE orders")
+    source.land()
+    run(urls["us"], "DELETE FROM lines")
+    assert not renewed().held
+    assert source.rows("lines") == truth(urls, "lines")
+    slot = source.options["nodes"]["us"]["slot"]
+    lost = f"SELECT pg_drop_replication_slot('{slot}')" if way == "wal" else f"DROP SCHEMA {slot} CASCADE"
+    run(urls["us"], f"{lost}; INSERT INTO lines VALUES (7)")
+    assert source.land()[-1].held["us"].code in POSTGRES.stopping
+    assert not renewed().held
+    assert source.rows("lines") == truth(urls, "lines")
+    run(urls["us"], "DROP TABLE lines")
+    source.land()
+    assert not renewed().held
+    run(urls["us"], lost)
+    assert not renewed().held
+    assert {row[0] for row in source.rows("orders")} == {1, 2, 3, 11, 12, 13}
+    assert sorted(source.rows("lines")) == [(0, "eu"), (7, "us")]
+    run(urls["us"], f"{TABLE}; INSERT INTO orders VALUES (20, 20)")
+    assert not renewed().held
+    assert source.rows("orders") == truth(urls, "orders")
     source.capture().remove()
 
 

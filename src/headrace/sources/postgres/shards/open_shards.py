@@ -9,7 +9,7 @@ from headrace.names import TableName
 from headrace.sources.nodes.mirror_shapes import NODES
 from headrace.sources.nodes.nodes_capture import AT_ONCE, NodesCapture, NodeSet
 from headrace.sources.postgres.setup.open_capture import open_capture
-from headrace.sources.postgres.shards.shard_agreement import kept_tables, require_agreement
+from headrace.sources.postgres.shards.shard_agreement import kept_tables, require_agreement, tables_back
 from headrace.sources.postgres.shards.shard_options import AVAILABILITY, SAME_KEY, SHARD_COLUMN, node_options
 from headrace.sources.postgres.snapshot.snapshots import Told
 from headrace.sources.postgres.wal.net_collector import MOST
@@ -72,5 +72,6 @@ def open_shards(
             word="Shard",
             anew=anew,
             require=partial(require_agreement, options, kept),
+            back=partial(tables_back, options),
         )
     )

@@ -187,5 +187,15 @@ def require_agreement(
         )
 
 
+def tables_back(options: Json, name: str, gone: Collection[TableName]) -> list[TableName]:
+    """Return the mirrors, of those whose table is gone on a server, that have one again there.
+
+    Raises:
+        HeadraceError: Of a server that cannot be looked at.
+    """
+    there = _seen(node_options(options, name), {mirror.table for mirror in gone}, Kept()).tables
+    return [mirror for mirror in gone if mirror.table in there]
+
+
 def _wrong(checks: Sequence[Check]) -> list[Check]:
     return [check for check in checks if not check.ok]

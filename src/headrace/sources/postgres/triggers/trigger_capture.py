@@ -425,7 +425,7 @@ class TriggerCapture(PostgresCapture):
         ledger = Ledger(self._spool, self._mark(now, {"captured": captured}))
         former = {n: ledger.table(n) for n in wanted}
         same = all(t is not None and replace(t, identity="f").same_shape(wanted[n]) for n, t in former.items())
-        return ledger if same else None  # what captures an altered table is made anew, and begins anew
+        return ledger if same and former else None  # what captures an altered table is made anew, and begins anew
 
     def _former_names(self, name: TableName, table: RemoteTable) -> dict[int, str]:
         """Return column names, by number, in a row filter as first written."""

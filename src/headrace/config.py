@@ -595,7 +595,7 @@ def _count(file: Path, key: str, value: object) -> int:
 
 
 def _url(text: str) -> str | None:
-    if text and not re.match(r"https?://[^/\s]+", text):
+    if text and not re.fullmatch(r"https?://[^/\s][^\s\x00-\x1f\x7f]*", text):
         raise UserError("CONFIG_INVALID", f"webhook is {text!r}.", hint="Write a URL: https://host/path.")
     return text or None
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Self
 
-from headrace.events import Event, Events, fields_of, kind_of
+from headrace.events import Event, Events, Notice, fields_of, kind_of
 from headrace.observability.journal import NOT_KEPT
 
 MOST_WAITING = 1000
@@ -80,5 +80,12 @@ class EventDelivery:
         self._waiting.put(document)
 
     def _carry(self) -> None:
+        told = False
         while (document := self._waiting.get()) is not None and not self._ended.is_set():
-            self.deliver(document)
+            try:
+                self.deliver(document)
+                told = False
+            except Exception as error:  # a thread that died without a word would deliver nothing any more
+                if not told:
+                    told = True
+                    self._events.emit(Notice(f"An event was not delivered; going on with the next. {error!r}"))

@@ -19,7 +19,7 @@ Call = Callable[[Document], Any]
 class Hook(EventDelivery):
     """Calls a function with events while open.
 
-    A function that raises is reported once, and called again with the next event.
+    A function that raises is reported once, until it takes an event of that kind, and called again with the next event.
 
     Args:
         call: The function.
@@ -29,15 +29,17 @@ class Hook(EventDelivery):
     def __init__(self, call: Call, events: Events) -> None:
         super().__init__(events, "headrace-hook")
         self._call = call
-        self._told = False
+        self._told: object = None
 
     def deliver(self, document: Document) -> None:
         """Call the function."""
         try:
             self._call(document)
+            if self._told == document["event"]:
+                self._told = None
         except Exception as error:
-            if not self._told:
-                self._told = True
+            if self._told is None:
+                self._told = document["event"]
                 name = getattr(self._call, "__qualname__", repr(self._call))
                 self._events.emit(Notice(f"The event hook {name} failed; it is called again. {error!r}"))
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import urllib.error
 import urllib.parse
 import urllib.request
 from dataclasses import dataclass
+from typing import Any
 
 from headrace.events import Events, Notice
 from headrace.observability.event_delivery import Document, EventDelivery
@@ -33,6 +35,7 @@ class Webhook(EventDelivery):
         self._url = url
         self._first_pause = first_pause
         self._told = False
+        self._opener = urllib.request.build_opener(_NoRedirects)
 
     def deliver(self, document: Document) -> None:
         """Post an event, with retries; report the first lost one until one arrives."""
@@ -55,13 +58,20 @@ class Webhook(EventDelivery):
     def _post(self, body: bytes) -> _Trouble | None:
         request = urllib.request.Request(self._url, body, {"Content-Type": "application/json"}, method="POST")
         try:
-            with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS):
+            with self._opener.open(request, timeout=TIMEOUT_SECONDS):
                 return None
         except urllib.error.HTTPError as error:  # one that was heard and refused is not said again
-            refused = 400 <= error.code < 500 and error.code not in LATER
+            refused = error.code < 500 and error.code not in LATER
             return _Trouble(f"it answers {error.code} {error.reason}", passing=not refused)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, http.client.HTTPException) as error:
             return _Trouble(str(getattr(error, "reason", error)), passing=True)
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """Takes a redirect for an answer: who follows one makes a GET of the POST."""
+
+    def redirect_request(self, *_: Any) -> None:
+        """Follow nothing."""
 
 
 @dataclass(frozen=True, slots=True)

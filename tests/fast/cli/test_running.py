@@ -189,6 +189,7 @@ def test_so_many_at_once_are_not_possible(run: Run, project: Path, number: str) 
         ("diamond_schedule_policy = 'never'", "fastest, slowest"),
         ("maintenance_every = 'now and then'", "'never'"),
         ("webhook = 'over there'", "https://host/path"),
+        ("webhook = 'https://hooks.corp/team a'", "https://host/path"),
         ("on_event = 'tell me'", "module:function"),
         ("[pools]\nfinance = 0", "finance"),
     ],

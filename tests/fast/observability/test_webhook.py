@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 
 from headrace.events import Events, Notice, StageStarted, Suspended
+from headrace.observability.event_delivery import Document, EventDelivery
 from headrace.observability.webhook import Webhook
 
 
@@ -20,6 +22,7 @@ class Server(HTTPServer):
     def __init__(self) -> None:
         self.codes: list[int] = []
         self.heard: list[dict[str, object]] = []
+        self.location = ""
         super().__init__(("127.0.0.1", 0), Handler)
 
     @property
@@ -36,6 +39,12 @@ class Handler(BaseHTTPRequestHandler):
         if code == 200:
             self.server.heard.append(json.loads(body))
         self.send_response(code)
+        if self.server.location:
+            self.send_header("Location", self.server.location)
+        self.end_headers()
+
+    def do_GET(self) -> None:
+        self.send_response(200)
         self.end_headers()
 
     def log_message(self, *_: object) -> None:
@@ -92,3 +101,54 @@ def test_that_events_are_lost_is_told_once_until_one_arrives(server: Server) -> 
     assert "503" in told[1]
     assert "hook" not in told[0].replace("webhook", "")  # the path may be a secret
     assert len(server.heard) == 2
+
+
+def test_an_answer_that_is_no_http_is_a_trouble_that_passes() -> None:
+    events, told, answers = Events(), list[str](), [b"garbage\r\n\r\n", b"HTTP/1.1 200 OK\r\n\r\n"]
+    events.subscribe(lambda event: told.append(event.message) if isinstance(event, Notice) else None)
+    heard: list[bytes] = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            for text in (answers[0], answers[1], answers[1]):
+                connection, _ = server.accept()
+                with connection:
+                    while b"notice" not in (body := connection.recv(65536)):
+                        pass
+                    heard.append(body)
+                    connection.sendall(text)
+
+        threading.Thread(target=answer, daemon=True).start()
+        with Webhook(f"http://127.0.0.1:{server.getsockname()[1]}/hook", events, first_pause=0.01):
+            events.emit(Notice("first"))
+            events.emit(Notice("second"))
+    assert len(heard) == 3
+    assert told == ["first", "second"]
+
+
+@pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
+def test_a_redirect_is_no_delivery(server: Server, code: int) -> None:
+    events, told = Events(), list[str]()
+    server.codes, server.location = [code], server.url
+    events.subscribe(lambda event: told.append(event.message) if isinstance(event, Notice) else None)
+    Webhook(server.url, events, first_pause=0.001).deliver({"event": "notice"})
+    assert server.heard == []
+    assert len(told) == 1
+    assert str(code) in told[0]
+
+
+def test_whatever_breaks_a_delivery_the_next_event_is_delivered() -> None:
+    events, told, heard = Events(), list[str](), list[object]()
+
+    class Delivery(EventDelivery):
+        def deliver(self, document: Document) -> None:
+            if document["message"].startswith("bad"):
+                raise LookupError(document["message"])
+            heard.append(document["message"])
+
+    events.subscribe(lambda event: told.append(event.message) if isinstance(event, Notice) else None)
+    with Delivery(events, "test"):
+        for text in ("bad 1", "bad 2", "good"):
+            events.emit(Notice(text))
+    assert "good" in heard
+    assert len([text for text in told if "not delivered" in text]) == 1

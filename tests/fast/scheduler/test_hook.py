@@ -45,6 +45,20 @@ def test_one_that_raises_is_told_once_and_called_again() -> None:
     assert ["not today" in e.message for e in told if isinstance(e, Notice)] == [True]
 
 
+def test_one_that_raises_again_after_it_went_well_is_told_again() -> None:
+    events, told, fails = Events(), list[str](), [True, True, False, True]
+    events.subscribe(lambda event: told.append(event.message) if isinstance(event, Notice) else None)
+
+    def fail(document: dict[str, object]) -> None:
+        if document["event"] == "suspended" and fails.pop(0):
+            raise ValueError("not today")
+
+    with Hook(fail, events):
+        for _ in range(4):
+            events.emit(Suspended("s.b", 5, "E", "why"))
+    assert len(told) == 2
+
+
 def test_one_that_hangs_holds_no_refresh_up(lake_: Lake, catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("headrace.observability.event_delivery.PATIENCE_SECONDS", 0.2)
     lake_.base("s.a")

@@ -6,6 +6,7 @@ any order, and the key. A table that was altered on one node waits until it was 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -102,6 +103,20 @@ def misfits(now: Mapping[str, Shape], before: Shape | None, waiting: Collection[
         other = model or next(n for n, of in now.items() if of != shape)
         found.append(Misfit(node, other, now[other].difference(shape)))
     return tuple(found)
+
+
+def otherwise_renamed(parts: Mapping[str, LandedTable]) -> tuple[str, ...]:
+    """Return the nodes whose rows stay on which other columns have new names than on most.
+
+    A column that was renamed on one node and on another dropped, and added under the new name, has its values there and
+    none here, while the mirror has one column for both.
+
+    Args:
+        parts: The last part of each node, of tables of one shape.
+    """
+    renamed = {node: frozenset(part.renamed.items()) for node, part in parts.items() if part.reshaped}
+    most = Counter(renamed.values()).most_common(1)
+    return tuple(node for node, of in renamed.items() if of != most[0][0])
 
 
 def merged_details(

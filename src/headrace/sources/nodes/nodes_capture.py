@@ -18,7 +18,7 @@ from headrace.algebra.schema import Column
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
 from headrace.names import TableName
 from headrace.sources.capture import Capture, Json, LandedTable, Landing, SharedKey
-from headrace.sources.nodes.mirror_shapes import NODES, Shape, merged_details, misfits
+from headrace.sources.nodes.mirror_shapes import NODES, Shape, merged_details, misfits, otherwise_renamed
 from headrace.sources.nodes.nodes_table import Unread, together
 
 T = TypeVar("T")
@@ -206,14 +206,14 @@ class NodesCapture:
 
     # ---- nodes
 
-    def _each(self, one: Callable[[str], Landing]) -> Read:
+    def _each(self, one: Callable[[str], Landing], names: Iterable[str] | None = None) -> Read:
         def attempt(name: str) -> Landing | HeadraceError:
             try:
                 return one(name)
             except HeadraceError as error:
                 return named(error, f"{self._nodes.word} {name}")
 
-        return self._parallel(attempt, self._nodes.captures)
+        return self._parallel(attempt, self._nodes.captures if names is None else names)
 
     def _all(self, one: Callable[[str], None], names: Iterable[str] | None = None) -> None:
         """Do something on every node, then raise the first failure."""
@@ -249,12 +249,12 @@ class NodesCapture:
         Raises:
             HeadraceError: A required node's failure, or the first one where nothing can be landed.
         """
+        held, landings = self._fitting(read)
+        if again := self._otherwise_renamed(landings):
+            at = position[NODES]
+            read = {**read, **self._each(lambda name: self._nodes.captures[name].renew(at[name], again[name]), again)}
+            held, landings = self._fitting(read)
         self._last = _Given(position, read, required, begins)
-        held = {name: of for name, of in read.items() if isinstance(of, HeadraceError)}
-        landings = {name: of for name, of in read.items() if not isinstance(of, HeadraceError)}
-        while odd := self._misfits(landings, held):
-            held |= odd
-            landings = {name: of for name, of in landings.items() if name not in odd}
         failed = [error for name, error in held.items() if self._nodes.strict or not landings or name in required]
         if failed:
             raise failed[0]
@@ -277,6 +277,26 @@ class NodesCapture:
             shared_keys=self._shared_keys(tables),
             held=held,
         )
+
+    def _fitting(self, read: Read) -> tuple[dict[str, HeadraceError], dict[str, Landing]]:
+        """Return why nodes are held back, and the landings of the others, which agree."""
+        held = {name: of for name, of in read.items() if isinstance(of, HeadraceError)}
+        landings = {name: of for name, of in read.items() if not isinstance(of, HeadraceError)}
+        while odd := self._misfits(landings, held):
+            held |= odd
+            landings = {name: of for name, of in landings.items() if name not in odd}
+        return held, landings
+
+    def _otherwise_renamed(self, landings: Mapping[str, Landing]) -> dict[str, list[TableName]]:
+        """Return mirrors, by node, whose columns got their names otherwise than on the others."""
+        again: dict[str, list[TableName]] = {}
+        if self._nodes.column is None:  # the nodes' rows cannot be told apart; they were altered as one
+            return again
+        for mirror in self._nodes.mirrors:
+            shaped = {name: part for name, of in landings.items() if (part := _last_shaped(mirror, of)) is not None}
+            for name in otherwise_renamed(shaped):
+                again.setdefault(name, []).append(mirror)
+        return again
 
     def _tables(self, landings: Mapping[str, Landing], gone: Collection[TableName]) -> list[LandedTable]:
         tables: list[LandedTable] = []  # in the order of mirrors

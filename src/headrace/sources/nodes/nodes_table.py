@@ -27,12 +27,14 @@ class NodesTable:
         column: The column that says of which node a row is; None: nothing does.
         details: The mirror's details after the landing, of all nodes.
         altered: The details differ from those before.
+        renamed: Columns that have a new name.
     """
 
     parts: Mapping[str, LandedTable]
     column: str | None
     details: Json
     altered: bool = False
+    renamed: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> TableName:
@@ -44,11 +46,6 @@ class NodesTable:
         """Return the mirror's columns from now on."""
         own = self._first.columns
         return own if self.column is None else (*own, Column(self.column, "string"))
-
-    @property
-    def renamed(self) -> Mapping[str, str]:
-        """Return columns that have a new name."""
-        return {old: new for part in self.parts.values() for old, new in part.renamed.items()}
 
     @property
     def key(self) -> tuple[str, ...] | None:
@@ -157,13 +154,22 @@ def together(
         altered: They differ from those before.
     """
     if column is None:
-        return [NodesTable({node: part}, None, details, altered) for node, of in parts.items() for part in of]
+        return [
+            NodesTable({node: part}, None, details, altered, part.renamed) for node, of in parts.items() for part in of
+        ]
     joined: list[NodesTable] = []
+    renamed = _renamed([part for of in parts.values() for part in of])
     rounds = max(map(len, parts.values()))
     for number in range(rounds):
         of_round = {node: of[number] for node, of in parts.items() if number < len(of)}
         for replaced in (True, False):
             alike = {node: part for node, part in of_round.items() if part.replaced is replaced}
             if alike:
-                joined.append(NodesTable(alike, column, details, altered))
+                joined.append(NodesTable(alike, column, details, altered, renamed))
     return joined
+
+
+def _renamed(parts: Sequence[LandedTable]) -> Mapping[str, str]:
+    """Return columns that have a new name on the nodes whose rows stay, if there are any."""
+    staying = [part for part in parts if part.reshaped]
+    return {old: new for part in staying or parts for old, new in part.renamed.items()}

@@ -158,6 +158,56 @@ def test_a_table_that_is_altered_on_one_shard_waits_for_the_other(urls: dict[str
     source.capture().remove()
 
 
+RENAME = "ALTER TABLE orders RENAME note TO remark"
+DROP_AND_ADD = "ALTER TABLE orders DROP note, ADD remark text"
+
+
+@pytest.mark.parametrize("key", [" PRIMARY KEY", ""])
+@pytest.mark.parametrize("ways", [(RENAME, DROP_AND_ADD), (DROP_AND_ADD, RENAME)])
+def test_a_column_that_got_its_name_in_two_ways_has_the_values_of_each_shard(
+    urls: dict[str, str], tmp_path: Path, ways: tuple[str, str], key: str
+) -> None:
+    listed = "id, amount, remark"
+    source = ShardFollower(urls, tmp_path, ["orders"])
+    for number, url in enumerate(urls.values()):
+        run(url, f"CREATE TABLE orders (id int{key}, amount int, note text); ALTER TABLE orders REPLICA IDENTITY FULL")
+        run(url, f"INSERT INTO orders SELECT g + {10 * number}, g, 'n' FROM generate_series(1, 3) g")
+    source.begin()
+    for url, alter in zip(urls.values(), ways, strict=True):
+        run(url, f"{alter}; UPDATE orders SET amount = 7 WHERE amount = 1")
+    source.land()
+    assert source.rows("orders", listed, "__shard") == truth(urls, "orders", listed)
+    for url in urls.values():
+        run(url, "DELETE FROM orders WHERE amount = 2; UPDATE orders SET remark = 'm' WHERE amount = 3")
+    source.land()
+    assert source.rows("orders", listed, "__shard") == truth(urls, "orders", listed)
+    source.capture().remove()
+
+
+@pytest.mark.parametrize("made", ["CREATE TABLE orders (id int PRIMARY KEY, amount bigint, remark text)", RENAME])
+def test_a_column_renamed_on_one_shard_keeps_its_values_where_another_is_copied(
+    server: LogicalServer, urls: dict[str, str], tmp_path: Path, made: str
+) -> None:
+    filled(urls)
+    for url in urls.values():
+        run(url, "UPDATE orders SET note = 'n'")
+    source = ShardFollower(urls, tmp_path, ["orders"])
+    source.begin()
+    copied, renamed = urls
+    listed = "id, amount, remark"
+    if made == RENAME:  # and moved to another server, where the table came with that name
+        urls[copied] = server.fresh()
+        run(urls[copied], "CREATE TABLE orders (id int PRIMARY KEY, amount bigint, remark text)")
+        source = moved_to(source, POSTGRES.moved_node("s", source.options, copied, urls[copied]), [copied])
+    else:
+        run(urls[copied], f"DROP TABLE orders; {made}")
+    run(urls[copied], "INSERT INTO orders VALUES (1, 1, 'x')")
+    run(urls[renamed], RENAME)
+    source.publish(source.capture().renew(source.position or {}, []))
+    assert source.rows("orders", listed, "__shard") == truth(urls, "orders", listed)
+    source.capture().remove()
+
+
 def test_a_table_that_is_dropped_on_one_shard_leaves_its_rows(urls: dict[str, str], tmp_path: Path) -> None:
     filled(urls)
     source = ShardFollower(urls, tmp_path, ["orders"])

@@ -17,7 +17,7 @@ from headrace.errors import HeadraceError
 from headrace.events import Notice
 from headrace.landing.lander import Lander, not_active
 from headrace.results.source_results import LandingResult
-from headrace.sources.capture import Capture
+from headrace.sources.capture import Capture, Landing
 from headrace.sources.nodes.mirror_shapes import NODES
 
 Change = Callable[[Json], Json]
@@ -35,9 +35,7 @@ def add_node(lander: Lander, name: str, change: Change) -> LandingResult:
     Raises:
         HeadraceError: `SOURCE_NOT_ACTIVE`, `SHARDS_DIFFER` and the like; nothing was changed then.
     """
-    source = _active(lander, name)
-    options = change(source.options)  # the name of a slot is made once
-    return _begun(lander, source, options, options[NODES].keys() - source.options[NODES].keys())
+    return _begun(lander, name, change)[0]
 
 
 def move_node(lander: Lander, name: str, change: Change, node: str) -> LandingResult:
@@ -52,9 +50,8 @@ def move_node(lander: Lander, name: str, change: Change, node: str) -> LandingRe
     Raises:
         HeadraceError: `SOURCE_NOT_ACTIVE`, `SHARDS_DIFFER` and the like; nothing was changed then.
     """
-    source = _active(lander, name)
-    result = _begun(lander, source, change(source.options), {node})
-    _take_away(lander, source, node)
+    result, former = _begun(lander, name, change)
+    _take_away(lander, former, node)
     return result
 
 
@@ -70,14 +67,15 @@ def drop_node(lander: Lander, name: str, change: Change, node: str) -> LandingRe
     Raises:
         HeadraceError: `SOURCE_NOT_ACTIVE` and the like; nothing was changed then.
     """
-    source = _active(lander, name)
-    change(source.options)
+    former = _active(lander, name)
 
     def become(now: DatabaseSource) -> DatabaseSource:
+        nonlocal former
+        former = now
         return replace(now, options=change(now.options))
 
     result = lander.renew(name, lambda capture, now: capture.renew(now.position or {}, ()), become)
-    _take_away(lander, source, node)
+    _take_away(lander, former, node)
     return result
 
 
@@ -88,21 +86,33 @@ def _active(lander: Lander, name: str) -> DatabaseSource:
     return source
 
 
-def _begun(lander: Lander, source: DatabaseSource, options: Json, nodes: set[str]) -> LandingResult:
-    """Land a source of which some nodes begin; takes away what was installed where that fails."""
+def _begun(lander: Lander, name: str, change: Change) -> tuple[LandingResult, DatabaseSource]:
+    """Land a source of which some nodes begin; also return it as it was.
+
+    What others have published of it meanwhile stays. What was installed is taken away where it fails.
+    """
+    former, installed = _active(lander, name), dict[str, DatabaseSource]()
 
     def become(now: DatabaseSource) -> DatabaseSource:
+        nonlocal former
+        former, options = now, change(now.options)
         at: Mapping[str, Any] = (now.position or {}).get(NODES, {})
-        left = {node: of for node, of in at.items() if node not in nodes}
+        left = {node: of for node, of in at.items() if options[NODES].get(node) == now.options[NODES].get(node)}
         return replace(now, options=options, position={**(now.position or {}), NODES: left})
 
+    def read(capture: Capture, now: DatabaseSource) -> Landing:
+        begin = now.options[NODES].keys() - (now.position or {})[NODES].keys()
+        installed.update(dict.fromkeys(begin, now))
+        return capture.renew(now.position or {}, ())
+
     try:
-        return lander.renew(source.name, lambda capture, now: capture.renew(now.position or {}, ()), become)
+        return lander.renew(name, read, become), former
     except BaseException:  # an interrupt, too, must not leave a slot that keeps write-ahead log for ever
         with suppress(Exception):  # the error that is told is the one that made it fail
-            if lander.source(source.name).options != options:
-                for node in nodes:
-                    _only(lander, replace(source, options=options), node).remove()
+            there = lander.source(name).options[NODES]
+            for node, source in installed.items():
+                if there.get(node) != source.options[NODES][node]:
+                    _only(lander, source, node).remove()
         raise
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import datetime as dt
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from catalog_kit.ready import ready_project
@@ -16,10 +18,14 @@ from headrace.api.facade import Headrace
 from headrace.catalog import Catalog, DatabaseSource, Mirror, Publication, SourceMove, SourceStatus
 from headrace.errors import EnvironmentFault, UserError
 from headrace.events import Events
+from headrace.landing.captured_nodes import add_node, drop_node, move_node
 from headrace.landing.captured_tables import add_tables
 from headrace.landing.lander import Lander, source_resource
 from headrace.refresh.held_leases import holding_leases
-from headrace.sources.capture import Landing
+from headrace.results.source_results import LandingResult
+from headrace.sources.capture import Json, Landing
+from headrace.sources.postgres.postgres_kind import POSTGRES
+from headrace.sources.source_kind import SourceRequest
 
 OPTIONS = {"url": "postgresql://db/shop", "tables": {"items": ["public", "items"]}}
 MIRROR = Mirror(lake("shop.items"), lake("_headrace.shop_items_log"))
@@ -50,6 +56,37 @@ class Still:
         """Nor any of former landings."""
 
 
+class Installed(Still):
+    """A capture of a source with shards, which installs slots on servers that have nothing to land."""
+
+    slots: ClassVar[set[str]] = set()
+    refused = False
+
+    def __init__(self, source: DatabaseSource) -> None:
+        super().__init__(source)
+        self.mine = {node: of["slot"] for node, of in source.options["nodes"].items()}
+
+    def renew(self, position: Mapping[str, Any], _: object) -> Landing:
+        at = position["nodes"]
+        self.slots.update(slot for node, slot in self.mine.items() if node not in at)
+        if self.refused:
+            raise EnvironmentFault("SOURCE_BUSY", "Others hold it.")
+        return replace(self.land({"nodes": {node: {"lsn": 1} for node in self.mine}}), keep_position=True)
+
+    def remove(self) -> None:
+        self.slots.difference_update(self.mine.values())
+
+
+class Behind(Lander):
+    """Lands after others have done something to the source that it has looked at."""
+
+    others: Callable[[], object] = staticmethod(lambda: None)
+
+    def renew(self, *said: Any) -> LandingResult:
+        self.others()
+        return super().renew(*said)
+
+
 @pytest.fixture
 def hr(tmp_path: Path) -> Headrace:
     return Headrace(ready_project(tmp_path / "shop"))
@@ -65,6 +102,83 @@ def catalog(hr: Headrace) -> Catalog:
 
 def lander(hr: Headrace, patience: float = 0.0) -> Lander:
     return Lander(hr._catalog, hr._lazy, Events(), "file:///nowhere", 2, Still, {}, patience=patience)
+
+
+@pytest.fixture
+def sharded(hr: Headrace, monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]], Behind]:
+    """Make landers of a source with the shard s1, which look at it before others do something to it."""
+    monkeypatch.setattr(Installed, "slots", set())
+    options = POSTGRES.options("shop", SourceRequest("", ["items"], {"shards": ["postgresql://a/x"]}))
+    hr._catalog.create_source("shop", "postgres", options, [MIRROR])
+    slots = [of["slot"] for of in options["nodes"].values()]
+    begun = SourceMove("shop", None, {"nodes": {"s1": {"lsn": 1}}}, activates=True)
+    hr._catalog.publish(Publication(sources=(begun,)))
+    Installed.slots.update(slots)
+
+    def behind(others: Callable[[], object] = lambda: None) -> Behind:
+        made = Behind(hr._catalog, hr._lazy, Events(), "file:///nowhere", 2, Installed, {})
+        monkeypatch.setattr(made, "others", others)
+        return made
+
+    return behind
+
+
+def in_use(hr: Headrace) -> dict[str, str]:
+    """Return the slots of a source's shards."""
+    with hr._catalog.reading() as reader:
+        source = reader.source("shop")
+    assert (source.position or {})["nodes"].keys() == source.options["nodes"].keys()
+    return {node: of["slot"] for node, of in source.options["nodes"].items()}
+
+
+def added(url: str) -> Callable[[Json], Json]:
+    return lambda options: POSTGRES.with_node("shop", options, {"url": f"postgresql://{url}/x"})
+
+
+def moved(url: str) -> Callable[[Json], Json]:
+    return lambda options: POSTGRES.moved_node("shop", options, "s2", f"postgresql://{url}/x")
+
+
+def test_shards_change_beside_what_others_change(hr: Headrace, sharded: Callable[..., Behind]) -> None:
+    """What others published between looking at a source and changing it stays, and no slot is left over."""
+    add_node(sharded(lambda: add_node(sharded(), "shop", added("b"))), "shop", added("c"))
+    assert list(in_use(hr)) == ["s1", "s2", "s3"]
+    assert set(in_use(hr).values()) == Installed.slots
+    with hr._catalog.reading() as reader:
+        options = reader.source("shop").options
+    assert [of["url"] for of in options["nodes"].values()] == [f"postgresql://{at}/x" for at in "abc"]
+    move_node(sharded(lambda: move_node(sharded(), "shop", moved("d"), "s2")), "shop", moved("e"), "s2")
+    assert set(in_use(hr).values()) == Installed.slots
+    without = partial(POSTGRES.without_node, "shop", node="s2")
+    drop_node(sharded(lambda: move_node(sharded(), "shop", moved("f"), "s2")), "shop", without, "s2")
+    assert list(in_use(hr)) == ["s1", "s3"]
+    assert set(in_use(hr).values()) == Installed.slots
+
+
+def test_a_table_that_others_add_stays_when_a_shard_is_added(hr: Headrace, sharded: Callable[..., Behind]) -> None:
+    def others() -> None:
+        add_tables(sharded(), "shop", lambda options: POSTGRES.with_tables(options, ["more"], {}), ["more"])
+
+    add_node(sharded(others), "shop", added("b"))
+    with hr._catalog.reading() as reader:
+        source = reader.source("shop")
+    assert set(source.options["tables"]) == {"items", "more"} == {m.name.table for m in source.mirrors}
+
+
+def test_a_shard_that_cannot_be_added_leaves_no_slot(
+    hr: Headrace, sharded: Callable[..., Behind], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = in_use(hr)
+
+    def others() -> None:
+        monkeypatch.setattr(Installed, "refused", False)
+        add_node(sharded(), "shop", added("b"))
+        monkeypatch.setattr(Installed, "refused", True)
+
+    with pytest.raises(EnvironmentFault, match="SOURCE_BUSY"):
+        add_node(sharded(others), "shop", added("c"))
+    assert list(in_use(hr)) == ["s1", "s2"]
+    assert set(in_use(hr).values()) == Installed.slots > set(before.values())
 
 
 def test_a_landing_ends_between_two_publications(hr: Headrace, catalog: Catalog) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -26,6 +27,15 @@ WEIGHT = "__hr_w"
 def quote(identifier: str) -> str:
     """Quote one identifier for Spark SQL."""
     return "`" + identifier.replace("`", "``") + "`"
+
+
+_PLAIN_FIELD = re.compile(r"(?!\d+(?:e\d+)?(?:bd|[lsyfd])?\Z)\w+", re.ASCII | re.IGNORECASE)
+"""Names that need no quotes within a type; some that begin with digits are numbers without."""
+
+
+def quote_field(name: str) -> str:
+    """Write the name of a struct's field as it stands in a type: quoted where it needs to be."""
+    return name if _PLAIN_FIELD.fullmatch(name) else quote(name)
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -19,6 +19,7 @@ from headrace.algebra.schema import Column
 from headrace.errors import HeadraceError, UserError
 from headrace.names import CLOCK, TableName
 from headrace.spark.errors import translated
+from headrace.spark.type_texts import type_text
 from headrace.sql.lower import lower
 from headrace.sql.reader.context import ViewText
 from headrace.sql.reader.reader import Reading, read
@@ -145,7 +146,7 @@ class Court:
                 StructField(field.name, field.dataType, at % 3 > 0)
                 for at, field in enumerate(StructType.fromDDL(columns).fields)
             ]
-            self.schemas[name] = tuple(Column(f.name, f.dataType.simpleString(), f.nullable) for f in fields)
+            self.schemas[name] = tuple(Column(f.name, type_text(f.dataType), f.nullable) for f in fields)
             if suite.name == "shop":
                 declared = (f"{c.name} {c.type}{'' if c.nullable else ' NOT NULL'}" for c in self.schemas[name])
                 self.session.sql(f"CREATE TABLE {CATALOG}.shop.{name} ({', '.join(declared)}) USING iceberg")
@@ -167,7 +168,7 @@ class Court:
         """The analysed schema of a text, by Spark."""
         if sql not in self._described:
             fields = self.frame(sql).schema.fields
-            self._described[sql] = tuple(Column(f.name, f.dataType.simpleString(), f.nullable) for f in fields)
+            self._described[sql] = tuple(Column(f.name, type_text(f.dataType), f.nullable) for f in fields)
         return self._described[sql]
 
     def frame(self, sql: str) -> DataFrame:

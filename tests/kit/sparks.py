@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from headrace.algebra.schema import Column
 from headrace.names import quote
+from headrace.spark.type_texts import type_text
 from kit.case import Row
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ class SparkExecutor:
 
     def keep(self, name: str, sql: str) -> int:
         frame = self.spark.sql(sql)
-        columns = [Column(field.name, field.dataType.simpleString()) for field in frame.schema.fields]
+        columns = [Column(field.name, type_text(field.dataType)) for field in frame.schema.fields]
         rows = [tuple(row) for row in frame.collect()]
         self.define(name, columns, rows)
         return len(rows)
@@ -90,7 +91,7 @@ class SparkExecutor:
 
     def describe(self, sql: str) -> tuple[Column, ...]:
         fields = self.spark.sql(sql).schema.fields
-        return tuple(Column(field.name, field.dataType.simpleString()) for field in fields)
+        return tuple(Column(field.name, type_text(field.dataType)) for field in fields)
 
 
 def _literal(value: object, type_: str) -> str:

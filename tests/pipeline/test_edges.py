@@ -48,6 +48,33 @@ def test_rows_of_a_union_that_spark_casts_are_deleted(hr: Headrace, ns: str, sou
     assert hr.verify(f"{ns}.s").ok
 
 
+def test_a_union_of_structs_keeps_the_names_of_their_fields(hr: Headrace, ns: str, source: str) -> None:
+    hr.spark.sql(f"CREATE TABLE lake.{ns}.b (id BIGINT) USING iceberg")
+    one, other = (f"SELECT struct({name} AS userId) AS s FROM {ns}.{of}" for name, of in (("k", "t"), ("id", "b")))
+    both = f"{one} UNION ALL {other}"
+    hr.create_stream_table(f"{ns}.s", f"SELECT to_json(s) AS j FROM ({both})", refresh_mode="DIFFERENTIAL")
+    hr.spark.sql(f"INSERT INTO {source} VALUES (7, 70)")
+    assert hr.refresh(f"{ns}.s").mode is Mode.DIFFERENTIAL
+    assert sorted(r.j for r in hr.spark.table(f"lake.{ns}.s").collect()) == [f'{{"userId":{n}}}' for n in (1, 2, 7)]
+    hr.spark.sql(f"DELETE FROM {source} WHERE k = 1")
+    assert hr.refresh(f"{ns}.s").mode is Mode.DIFFERENTIAL
+    assert hr.verify(f"{ns}.s").ok
+
+
+def test_fields_may_have_names_that_need_quotes(hr: Headrace, ns: str, source: str) -> None:
+    kind = "STRUCT<`content-type`: STRING, `größe`: INT>"
+    hr.spark.sql(f"CREATE TABLE lake.{ns}.e (k INT, headers {kind}) USING iceberg")
+    hr.spark.sql(f"INSERT INTO lake.{ns}.e VALUES (1, named_struct('content-type', 'text', 'größe', 3))")
+    part = f"SELECT t.k, e.headers, e.headers.`content-type` AS ct FROM {ns}.t LEFT JOIN {ns}.e ON e.k = t.k"
+    hr.create_stream_table(f"{ns}.s", part, refresh_mode="DIFFERENTIAL")
+    hr.spark.sql(f"INSERT INTO lake.{ns}.e VALUES (2, named_struct('content-type', 'json', 'größe', 4))")
+    assert hr.refresh(f"{ns}.s").mode is Mode.DIFFERENTIAL
+    hr.spark.sql(f"DELETE FROM lake.{ns}.e WHERE k = 1")
+    assert hr.refresh(f"{ns}.s").mode is Mode.DIFFERENTIAL
+    assert {(r.k, r.ct) for r in hr.spark.table(f"lake.{ns}.s").collect()} == {(1, None), (2, "json")}
+    assert hr.verify(f"{ns}.s").ok
+
+
 def test_days_outside_of_pythons_calendar_are_deleted(hr: Headrace, ns: str) -> None:
     days = ("DATE'2020-01-01'", "CAST('+10000-01-01' AS DATE)", "DATE'-0044-03-15'")
     rows = ", ".join(f"({day}, {k})" for k, day in enumerate(days, 1))

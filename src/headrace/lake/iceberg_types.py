@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from headrace.names import quote_field
+
 _PLAIN = {
     "boolean": "boolean",
     "int": "int",
@@ -35,5 +37,5 @@ def ddl_type(iceberg: Any) -> str:
         return f"array<{ddl_type(iceberg['element'])}>"
     if kind == "map":
         return f"map<{ddl_type(iceberg['key'])},{ddl_type(iceberg['value'])}>"
-    fields = ",".join(f"{f['name']}:{ddl_type(f['type'])}" for f in iceberg["fields"])
+    fields = ",".join(f"{quote_field(f['name'])}:{ddl_type(f['type'])}" for f in iceberg["fields"])
     return f"struct<{fields}>"

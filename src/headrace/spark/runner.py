@@ -24,6 +24,7 @@ from headrace.spark.interrupts import interrupt_session
 from headrace.spark.local_relation import PARTITIONS, literal_rows, planned_rows
 from headrace.spark.python_functions import register
 from headrace.spark.session_kind import SessionKind, kind_of
+from headrace.spark.type_texts import type_text
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
@@ -172,7 +173,7 @@ class SparkRunner:
         """
         with translated(sql):
             schema = self.session.sql(sql).schema
-        return tuple(Column(f.name, f.dataType.simpleString(), f.nullable) for f in schema.fields)
+        return tuple(Column(f.name, type_text(f.dataType), f.nullable) for f in schema.fields)
 
     def run(self, sql: str) -> list[Row]:
         """Run a statement and return its rows."""
@@ -341,7 +342,7 @@ class SparkRunner:
         holder = self if semantics is None else self.under(semantics)
         with translated(sql):
             asked = self.session.sql(sql)
-            types = [field.dataType.simpleString() for field in asked.schema.fields]
+            types = [type_text(field.dataType) for field in asked.schema.fields]
             same = types[: len(columns)] == [c.type for c in columns]
             found = planned_rows(asked, holder.session) if same else None
             if found is None:

@@ -46,7 +46,7 @@ def test_branches_of_other_types_are_cast() -> None:
 
     assert text(with_types(tree, describe)).splitlines() == [
         "Union",
-        "  Project [CAST(`a` AS BIGINT) AS a, b]",
+        "  Project [CAST(`a` AS bigint) AS a, b]",
         "    Project [`t.a` AS a, `t.b` AS b]",
         "      Scan shop.t AFTER [a AS t.a, b AS t.b]",
         "  Project [`orders.id` AS id, `orders.region` AS region]",
@@ -58,3 +58,15 @@ def test_equal_branches_stay() -> None:
     tree = typed("SELECT a FROM t UNION ALL SELECT b FROM t", {})
     assert isinstance(tree, Union)
     assert all(isinstance(branch, Project) and isinstance(branch.input, Scan) for branch in tree.branches)
+
+
+def test_fields_of_structs_keep_their_names() -> None:
+    tree = read("SELECT a FROM t UNION ALL SELECT id FROM orders", resolve=resolve, schema=schema).tree
+    assert tree is not None
+
+    def describe(relation: Relation) -> tuple[Column, ...]:
+        of_orders = not isinstance(relation, Union) and "orders" in text(relation)
+        return (Column("a", f"struct<userId:{'int' if of_orders else 'bigint'},`content-type`:string>"),)
+
+    typed = with_types(tree, describe)
+    assert "CAST(`a` AS struct<userId:bigint,`content-type`:string>) AS a" in text(typed)

@@ -107,5 +107,5 @@ def _cast(branch: Relation, wanted: list[str], describe_relation: DescribeRelati
     items = []
     for own, target in zip(columns, wanted, strict=True):
         value = column(own.name)
-        items.append((own.name, value if own.type == target else cast(value, target.upper())))
+        items.append((own.name, value if own.type == target else cast(value, target)))
     return Project(branch, tuple(items))

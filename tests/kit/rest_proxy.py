@@ -30,7 +30,8 @@ class RestProxy:
         changes: Requests that changed something, as they came.
         before: Called before such a request is sent on; what is not None is answered in place of the server's answer:
             a status, or 0 to cut the connection.
-        lost: Whether the answer to such a request is lost.
+        after: Called when the server has done such a request; what is not None is answered in place of what it said.
+        twice: Whether such a request is sent on twice, as by a proxy that repeats what was not answered.
         refuses: An error of Iceberg's specification that every request gets from now on; None for none.
     """
 
@@ -39,7 +40,8 @@ class RestProxy:
         self._hidden = hidden
         self.changes: list[Request] = []
         self.before: Callable[[Request], int | None] = lambda _: None
-        self.lost: Callable[[Request], bool] = lambda _: False
+        self.after: Callable[[Request], int | None] = lambda _: None
+        self.twice: Callable[[Request], bool] = lambda _: False
         self.refuses: Refusal | None = None
         outer = self
 
@@ -71,18 +73,17 @@ class RestProxy:
             error = {"message": message, "type": kind, "code": status}
             _answer(asked, status, json.dumps({"error": error}).encode())
             return
-        if asked.command in ("POST", "DELETE"):
-            instead = self.before((asked.command, path))
-            if instead is not None:
-                if instead == 0:
-                    asked.connection.shutdown(socket.SHUT_RDWR)
-                else:
-                    _answer(asked, instead, b"{}")
+        changing = asked.command in ("POST", "DELETE")
+        if changing:
+            if (instead := self.before((asked.command, path))) is not None:
+                _answer_instead(asked, instead)
                 return
             self.changes.append((asked.command, path))
+            if self.twice((asked.command, path)):
+                self._ask(asked, body)
         status, data = self._ask(asked, body)
-        if asked.command in ("POST", "DELETE") and self.lost((asked.command, path)):
-            asked.connection.shutdown(socket.SHUT_RDWR)
+        if changing and (instead := self.after((asked.command, path))) is not None:
+            _answer_instead(asked, instead)
             return
         if path.endswith("/v1/config"):
             config = json.loads(data)
@@ -104,6 +105,13 @@ class RestProxy:
         """End it."""
         self._http.shutdown()
         self._http.server_close()
+
+
+def _answer_instead(asked: BaseHTTPRequestHandler, status: int) -> None:
+    if status == 0:
+        asked.connection.shutdown(socket.SHUT_RDWR)
+    else:
+        _answer(asked, status, b"{}")
 
 
 def _answer(asked: BaseHTTPRequestHandler, status: int, data: bytes) -> None:

@@ -113,13 +113,12 @@ def test_putting_a_publication_back_goes_on_where_it_was_interrupted(
         with pytest.raises(HeadraceError) as caught:
             shop.catalog.publish(made)
         assert caught.value.code == "PUBLISH_OUTCOME_UNKNOWN"
-        if happened:
-            proxy.lost = marks
+        proxy.after = lambda request: 0 if marks(request) else None
         proxy.before = lambda request: 503 if marks(request) and not happened else None
         with pytest.raises(HeadraceError) as caught:
             shop.catalog.settle(made.uuid)
         assert caught.value.code == "LAKE_UNREACHABLE"
-        proxy.before, proxy.lost = lambda _: None, lambda _: False
+        proxy.before = proxy.after = lambda _: None
         assert shop.catalog.settle(made.uuid) is None
         time.sleep(1.1)  # a table of our own is believed for a second
         shop.catalog.look(names)
@@ -127,6 +126,19 @@ def test_putting_a_publication_back_goes_on_where_it_was_interrupted(
         assert (shop.rows("a"), shop.rows("b")) == ([1], [2])
         shop.publish(a=(5,), b=(6,))
         assert (shop.rows("a"), shop.rows("b")) == ([5], [6])
+        shop.agree()
+        shop.close()
+
+
+def test_tables_whose_requests_a_proxy_repeats_are_published(server: RestServer, tmp_path: Path) -> None:
+    with rest_proxy(server.uri) as proxy:
+        shop = Shop(proxy.uri, tmp_path, readers=server.uri)
+        names = [shop.name("a"), shop.name("b")]
+        defined(shop.catalog, *names)
+        proxy.twice = lambda _: True
+        shop.publish(a=(1,), b=(2,))
+        shop.publish(a=(3,), b=(4,))
+        assert (shop.rows("a"), shop.rows("b")) == ([3], [4])
         shop.agree()
         shop.close()
 

@@ -41,7 +41,7 @@ AFTER: list[list[int] | None] = [[2], None, [2]]
 
 @pytest.mark.parametrize("step", ["/register", "/tables/a"])
 def test_one_that_the_server_refuses_shows_nothing(shop: Shop, proxy: RestProxy, step: str) -> None:
-    proxy.before = lambda request: 503 if request[1].endswith(step) else None
+    proxy.before = lambda request: 429 if request[1].endswith(step) else None
     with pytest.raises(HeadraceError) as caught:
         shop.catalog.publish(promotion(shop))
     assert caught.value.code == "LAKE_UNREACHABLE"
@@ -51,25 +51,39 @@ def test_one_that_the_server_refuses_shows_nothing(shop: Shop, proxy: RestProxy,
     shop.agree()
 
 
+@pytest.mark.parametrize("answer", [0, 503])
 @pytest.mark.parametrize("happened", [False, True])
-def test_one_whose_answer_is_lost_is_decided_by_the_tables(shop: Shop, proxy: RestProxy, happened: bool) -> None:
-    def commits(request: Request) -> bool:
-        return request[1].endswith("tables/a")
+def test_one_whose_answer_is_lost_is_decided_by_the_tables(
+    shop: Shop, proxy: RestProxy, happened: bool, answer: int
+) -> None:
+    """Proxies answer 503, too, where the server's connection ends after it has done what was asked."""
+
+    def answered(request: Request) -> int | None:
+        return answer if request[1].endswith("tables/a") else None
 
     if happened:
-        proxy.lost = commits
+        proxy.after = answered
     else:
-        proxy.before = lambda request: 0 if commits(request) else None
+        proxy.before = answered
     made = promotion(shop)
     with pytest.raises(HeadraceError) as caught:
         shop.catalog.publish(made)
     assert caught.value.code == "PUBLISH_OUTCOME_UNKNOWN"
     assert shop.rows("c") == [2], "registered already"
-    proxy.lost, proxy.before = lambda _: False, lambda _: None
+    proxy.after = proxy.before = lambda _: None
     assert (shop.catalog.settle(made.uuid) is not None) is happened
     assert shown(shop) == (AFTER if happened else BEFORE)
     time.sleep(1.1)  # a table of our own is believed for a second
     shop.catalog.reset_staging()
+    shop.agree()
+
+
+@pytest.mark.parametrize("step", ["/register", "/tables/a"])
+def test_one_whose_request_a_proxy_repeats_is_published(shop: Shop, proxy: RestProxy, step: str) -> None:
+    """The server answers the second one that it has been done already: 409."""
+    proxy.twice = lambda request: request[1].endswith(step)
+    shop.catalog.publish(promotion(shop))
+    assert shown(shop) == AFTER
     shop.agree()
 
 

@@ -104,7 +104,7 @@ def test_one_that_stops_before_the_first_table_has_not_happened(shop: Shop, prox
     publish(shop, 1)
 
     def refuse(_: Request) -> int:
-        return 503
+        return 429
 
     proxy.before = refuse
     with pytest.raises(HeadraceError) as caught:

@@ -110,12 +110,22 @@ def test_a_commit_that_was_refused_is_told_from_one_without_an_answer(server: Se
     server.answers["/v1/x"] = [(409, {"error": {"type": "CommitFailedException", "message": "moved"}})]
     with pytest.raises(Refused):
         api(server).commit("/v1/x", {})
-    for status in (500, 502, 504, 0):
+    for status in (500, 502, 503, 504, 524, 0):
         server.answers["/v1/x"] = [(status, b"")]
         with pytest.raises(NoAnswer) as caught:
             api(server).commit("/v1/x", {})
         assert not isinstance(caught.value, NotSent)
-    assert sum(path == "/v1/x" for _, path, _ in server.asked) == 5, "nothing that changes is sent twice"
+    assert sum(path == "/v1/x" for _, path, _ in server.asked) == 7, "nothing that changes is sent twice"
+    server.answers["/v1/x"] = [(500, {"error": {"type": "UnsupportedOperationException", "message": "cannot"}})]
+    with pytest.raises(Refused):
+        api(server).commit("/v1/x", {})
+
+
+def test_a_commit_for_which_no_token_is_given_was_not_sent(server: Server) -> None:
+    token = {"access_token": "short", "expires_in": 0.001}
+    server.answers["/v1/oauth/tokens"] = [(200, token), (503, b"")]
+    with pytest.raises(NotSent):
+        api(server, **{CREDENTIAL: f"id:{SECRET}"}).commit("/v1/x", {})
 
 
 def test_a_server_that_is_silent_is_given_up(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:

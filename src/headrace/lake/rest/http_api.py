@@ -161,7 +161,7 @@ class HttpApi:
                 detail=str(refused),
                 hint=f"Check {TOKEN} or {CREDENTIAL} in the environment of this process, and what that user may do.",
             )
-        if refused.status in (429, 503):
+        if refused.status == 429:
             return self.unreachable(str(refused))
         if refused.status in (404, 406) and not refused.kind:
             return EnvironmentFault(
@@ -194,7 +194,10 @@ class HttpApi:
 
     def _send(self, method: str, path: str, body: Json | None, *, renewed: bool) -> Json:
         headers = {"Accept": "application/json", "Content-Type": "application/json"}
-        token = self._bearer()
+        try:
+            token = self._bearer()
+        except NoAnswer as error:
+            raise NotSent(str(error)) from None
         if token is not None:
             headers["Authorization"] = f"Bearer {token}"
         data = None if body is None else json.dumps(body).encode()
@@ -214,7 +217,8 @@ class HttpApi:
         except HTTPError as error:
             with error:
                 refused = _refused(error)
-            if error.code in (500, 502, 504) and refused.kind != "UnsupportedOperationException":
+            # a 503, too, may come from something in between, after the server has done what was asked
+            if error.code >= 500 and error.code != 501 and refused.kind != "UnsupportedOperationException":
                 raise NoAnswer(str(refused)) from None
             raise refused from None
         except (URLError, http.client.HTTPException, OSError) as error:
@@ -250,7 +254,7 @@ class HttpApi:
 
 
 class NotSent(NoAnswer):
-    """Nobody listens: the request was not even sent."""
+    """The request was not even sent: nobody listens, or nobody gives a token for it."""
 
 
 class _Absent(Exception):

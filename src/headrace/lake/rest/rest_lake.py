@@ -117,14 +117,24 @@ class RestLake:
         except (Refused, NotSent, HeadraceError) as error:
             if isinstance(error, HeadraceError) and error.code == UNKNOWN:
                 raise
-            self._undo(registered)
-            raise self._certain(error, moves) from None
+            if not self._was_repeated(error, publication, moves):
+                self._undo(registered)
+                raise self._certain(error, moves) from None
         except NoAnswer as error:
             raise _unknown(str(error)) from None
         try:
             return self.complete(publication, moves)
         except HeadraceError as error:  # the decisive step is done
             raise _unknown(error.message) from error
+
+    def _was_repeated(self, error: Exception, publication: str, moves: Sequence[LakeMove]) -> bool:
+        """Return whether a refusal is that of a request which something in between sent twice."""
+        if not isinstance(error, Refused) or error.status != 409:
+            return False
+        try:
+            return self.moved(publication, moves)
+        except HeadraceError as silent:
+            raise _unknown(silent.message) from None
 
     def moved(self, publication: str, moves: Sequence[LakeMove]) -> bool:
         """Return whether a publication's decisive step has happened, by reading the tables."""
@@ -236,16 +246,30 @@ class RestLake:
 
     def _register(self, move: LakeMove) -> None:
         """Make a table known by its metadata file, and its namespace where it is missing."""
-        namespace, table = move.key
-        body = {"name": table, "metadata-location": move.after}
-        path = self._api.resource(namespace, "register")
         try:
-            self._api.commit(path, body)
+            self._register_in_namespace(move)
         except Refused as refused:
             if refused.status != 404 or refused.kind != "NoSuchNamespaceException":
                 raise
-            self._create_namespace(namespace)
-            self._api.commit(path, body)
+            self._create_namespace(move.key[0])
+            self._register_in_namespace(move)
+
+    def _register_in_namespace(self, move: LakeMove) -> None:
+        namespace, table = move.key
+        try:
+            self._api.commit(
+                self._api.resource(namespace, "register"), {"name": table, "metadata-location": move.after}
+            )
+        except Refused as refused:
+            if refused.status != 409 or not self._shows(move):  # one that was sent twice by something in between
+                raise
+
+    def _shows(self, move: LakeMove) -> bool:
+        try:
+            table = self._load(move.key)
+        except HeadraceError as error:
+            raise NoAnswer(error.message) from None
+        return table is not None and table_changes.show_the_same(table["metadata"], read_json(str(move.after)))
 
     def _create_namespace(self, text: str) -> None:
         self._api.ask("POST", self._api.path("namespaces"), {"namespace": text.split(".")}, absent=(409,))

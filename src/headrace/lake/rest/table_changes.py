@@ -72,11 +72,12 @@ def put_back(before: Json, publication: str) -> tuple[list[Json], list[Json]]:
 def is_put_back(before: Json, found: Json, publication: str) -> bool:
     """Return whether a table is marked against a publication, and shows what it did before."""
     mark = (found.get("refs") or {}).get(f"{PUT_BACK}{publication}") or {}
-    return (
-        found["table-uuid"] == before["table-uuid"]
-        and _main(found) == _main(before)
-        and mark.get("snapshot-id") == _main(before)
-    )
+    return show_the_same(found, before) and mark.get("snapshot-id") == _main(before)
+
+
+def show_the_same(one: Json, other: Json) -> bool:
+    """Return whether two metadata files are of one table with the same contents."""
+    return one["table-uuid"] == other["table-uuid"] and _main(one) == _main(other)
 
 
 def _main(metadata: Json) -> int | None:

@@ -72,6 +72,8 @@ class Definition:
         companion: The stored table of its accumulators, or None.
         log: Its change log, or None while nobody reads its changes.
         options: How it is scheduled: texts by key; None keeps those of the definition that is replaced.
+        settings_kept: Whether mode and schedule stay as the replaced definition has them when this one is published:
+            nobody gave them, and an ALTER meanwhile holds.
     """
 
     name: TableName
@@ -83,6 +85,7 @@ class Definition:
     companion: TableName | None = None
     log: TableName | None = None
     options: Mapping[str, str] | None = None
+    settings_kept: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from catalog_kit.clock import START, ManualClock
 from catalog_kit.samples import ITEMS, ORDERS, REVENUE, TOP, create, define, lake, refresh, see
@@ -26,6 +28,16 @@ def test_a_definition_comes_back_as_it_was_given(catalog: Catalog) -> None:
     assert (made.refresh_mode, made.schedule) == (RefreshMode.DIFFERENTIAL, "1 minute")
     assert (made.details, list(made.details)) == (details, list(details))
     assert (made.generation, made.status, made.created_at) == (1, Status.NEW, START)
+
+
+def test_what_was_altered_meanwhile_holds_where_nobody_gave_it(catalog: Catalog) -> None:
+    create(catalog, REVENUE, ORDERS, schedule="1 minute")
+    catalog.alter_stream_table(REVENUE, refresh_mode=RefreshMode.FULL, schedule="1 hour")
+    read_before = define(REVENUE, ITEMS, schedule="1 minute")
+    kept = catalog.replace_stream_table(replace(read_before, settings_kept=True))
+    assert (kept.sources, kept.refresh_mode, kept.schedule) == ((ITEMS,), RefreshMode.FULL, "1 hour")
+    given = catalog.replace_stream_table(read_before)
+    assert (given.refresh_mode, given.schedule) == (RefreshMode.AUTO, "1 minute")
 
 
 @pytest.mark.parametrize(

@@ -54,12 +54,16 @@ def create_stream_table(connection: Connection, definition: Definition, now: dt.
         sa.update(t.relation).where(t.relation.c.id == own).values(kind=RelationKind.STREAM.value, schema_json=None)
     )
     gates.forget(connection, [own])
-    values = _definition_values(definition) | {
-        "relation_id": own,
-        "generation": 1,
-        "created_at": now,
-        "updated_at": now,
-    }
+    values = (
+        _definition_values(definition)
+        | _settings(definition)
+        | {
+            "relation_id": own,
+            "generation": 1,
+            "created_at": now,
+            "updated_at": now,
+        }
+    )
     connection.execute(sa.insert(t.stream_table).values(values))
     insert_rows(connection, t.dependency, _dependencies(own, definition, ids))
     wake(connection)
@@ -120,10 +124,13 @@ def _replace(
     for table in (t.dependency, t.frontier):
         connection.execute(sa.delete(table).where(table.c.stream_id.in_([own[d.name] for d in definitions])))
     cleared = {"stopped_code": None, "stopped_reason": None}
-    kept = [[d for d in definitions if (d.options is None) is none] for none in (True, False)]
-    for alike in filter(None, kept):
-        rows = [{"of": own[d.name], **_definition_values(d), **cleared, "updated_at": now} for d in alike]
-        again = {"generation": t.stream_table.c.generation + 1}
+    again = {"generation": t.stream_table.c.generation + 1}
+    alike: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for definition in definitions:
+        values = _definition_values(definition) | ({} if definition.settings_kept else _settings(definition))
+        row = {"of": own[definition.name], **values, **cleared, "updated_at": now}
+        alike.setdefault(tuple(row), []).append(row)
+    for rows in alike.values():
         update_rows(connection, t.stream_table, {"of": "relation_id"}, rows, again)
     insert_rows(connection, t.dependency, [row for d in definitions for row in _dependencies(own[d.name], d, ids)])
 
@@ -227,8 +234,6 @@ def record(connection: Connection, entries: Sequence[HistoryEntry]) -> None:
 def _definition_values(definition: Definition) -> dict[str, Any]:
     return {
         "query": definition.query,
-        "refresh_mode": definition.refresh_mode.value,
-        "schedule": definition.schedule,
         **stored_values(definition.details),
         "companion": None if definition.companion is None else stored_name(definition.companion),
         "log": None if definition.log is None else stored_name(definition.log),
@@ -237,6 +242,10 @@ def _definition_values(definition: Definition) -> dict[str, Any]:
         "status": Status.NEW.value,
         **({} if definition.options is None else {"options_json": dict(definition.options)}),
     }
+
+
+def _settings(definition: Definition) -> dict[str, Any]:
+    return {"refresh_mode": definition.refresh_mode.value, "schedule": definition.schedule}
 
 
 def _dependencies(own: int, definition: Definition, ids: Mapping[TableName, int]) -> list[dict[str, int]]:

@@ -25,6 +25,7 @@ class TableSpec:
         if_not_exists: Do nothing when it exists.
         or_replace: Replace it when it exists.
         options: How it is scheduled; None keeps those of the one that is replaced.
+        settings_kept: Whether schedule and refresh mode are only those that the replaced one had when it was read.
     """
 
     name: TableName
@@ -35,11 +36,12 @@ class TableSpec:
     if_not_exists: bool = False
     or_replace: bool = False
     options: Mapping[str, str] | None = None
+    settings_kept: bool = False
 
 
 def spec_of(table: StreamTable) -> TableSpec:
     """Return the specification that a stream table was made by."""
-    return TableSpec(table.name, table.query, table.schedule, table.refresh_mode, or_replace=True)
+    return TableSpec(table.name, table.query, table.schedule, table.refresh_mode, or_replace=True, settings_kept=True)
 
 
 def definition_of(
@@ -63,6 +65,7 @@ def definition_of(
         companion=companion,
         log=log,
         options=spec.options,
+        settings_kept=spec.settings_kept,
     )
 
 

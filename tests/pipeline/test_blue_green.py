@@ -188,11 +188,19 @@ def test_schedulers_promote_by_themselves_and_take_back_what_they_watch(hr: Head
     hr.sql(PIPELINE.format(ns=ns))
     check = f"SELECT region FROM {ns}.totals WHERE total > 30"
     assert code_of(lambda: hr.auto_promote("green", {})) == "DEPLOYMENT_NOT_FOUND"
+    wrong = {"check": f"SELECT missing FROM {ns}.totals"}
+    assert code_of(lambda: hr.create_green(f"{ns}.totals", auto_promote=wrong)) == "COLUMN_NOT_FOUND"
+    assert hr.green_status() == ()
     hr.create_green(
         f"{ns}.totals",
         f"""SELECT region, CAST(sum(amount) * 2 AS DECIMAL(22,2)) AS total, count(*) AS n
         FROM {ns}.lines GROUP BY region""",
-        auto_promote={"check_small": check, "watch": "1 hour", "lag_threshold": "1 minute"},
+        auto_promote={
+            "check_small": check,
+            "check_n": f"SELECT n FROM {ns}.totals WHERE n < 0",  # which the public table does not have
+            "watch": "1 hour",
+            "lag_threshold": "1 minute",
+        },
     )
     assert code_of(lambda: hr.auto_promote("green", {"check": f"SELECT x FROM {ns}.totals"})) == "COLUMN_NOT_FOUND"
     hr.run(once=True)  # the public table has no such rows, the green has

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+from headrace.names import quote
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,3 +21,8 @@ class Column:
     name: str
     type: str
     nullable: bool = True
+
+
+def no_rows_sql(columns: Iterable[Column]) -> str:
+    """Return a query of no rows of some columns."""
+    return f"SELECT {', '.join(f'CAST(NULL AS {c.type}) AS {quote(c.name)}' for c in columns)} WHERE false"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from headrace.catalog import Catalog, Green, Publication, Role, StreamTable, resource_of
 from headrace.clock import Clock
@@ -11,6 +11,7 @@ from headrace.definitions.compiled_views import CompiledViews
 from headrace.definitions.details import Details, from_json
 from headrace.deploy.blue_settings import settings_of
 from headrace.deploy.generation_names import check_deployment, green_name
+from headrace.deploy.promotion_checks import refuse_invalid
 from headrace.deploy.readiness import refuse_existing
 from headrace.errors import HeadraceError, UserError
 from headrace.graph.dag import Dag, cycle_error
@@ -38,6 +39,7 @@ class GreenSpec:
         initialize: Load it now; else a scheduler, or the next refresh, does.
         new: Whether there is no public stream table of that name yet.
         by_itself: Whether nobody asked for it: its deployment brings a new stored layout.
+        checks: Queries of rows that must not be, which its deployment is to be promoted by.
     """
 
     original: TableName
@@ -49,6 +51,7 @@ class GreenSpec:
     initialize: bool = True
     new: bool = False
     by_itself: bool = False
+    checks: Mapping[str, str] = field(default_factory=dict)
 
 
 def create_green(
@@ -71,7 +74,7 @@ def create_green(
 
     Raises:
         UserError: `INVALID_NAME`, `STREAM_TABLE_NOT_FOUND`, `GREEN_OF_GREEN`, `IN_DEPLOYMENT`, `GREEN_IN_CYCLE`,
-            `CYCLE`, `TABLE_EXISTS`, `INVALID_OPTION`, or what is wrong with the query.
+            `CYCLE`, `TABLE_EXISTS`, `INVALID_OPTION`, or what is wrong with the query or a check.
     """
     if not wanted.by_itself:
         check_deployment(wanted.deployment)
@@ -91,6 +94,7 @@ def create_green(
     spec = spec_of_green(wanted, blue, name)
     require_differential(details, spec.refresh_mode)
     _refuse_cycles(wanted.original, name, details, redirects, catalog)
+    refuse_invalid(wanted.checks, redirects, session, {name: details.output})
     then = {} if blue is None else settings_of(blue)
     role = Role.EXCHANGE if blue is not None else Role.NEW
     green = Green(name, wanted.deployment, wanted.original, then, clock.now(), role=role)

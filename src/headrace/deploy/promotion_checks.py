@@ -8,21 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from headrace.algebra.schema import Column, no_rows_sql
 from headrace.definitions.user_text import bind_text, resolver
 from headrace.errors import HeadraceError, UserError
 from headrace.names import TableName
 from headrace.ports import Session
 
 NOWHERE_ELSE: Mapping[TableName, TableName] = {}
+NONE_UNMADE: Mapping[TableName, tuple[Column, ...]] = {}
 
 
-def check_text(query: str, redirects: Mapping[TableName, TableName], session: Session) -> str:
+def check_text(
+    query: str,
+    redirects: Mapping[TableName, TableName],
+    session: Session,
+    unmade: Mapping[TableName, tuple[Column, ...]] = NONE_UNMADE,
+) -> str:
     """Return a check as Spark runs it.
 
     Args:
         query: The check, with names in full.
         redirects: By public table, what is read in its place.
         session: The session, which knows catalogs.
+        unmade: Columns of relations that are not there yet.
 
     Raises:
         UserError: `INVALID_NAME` for a name without a namespace.
@@ -32,20 +40,27 @@ def check_text(query: str, redirects: Mapping[TableName, TableName], session: Se
 
     def read(name: TableName) -> str:
         other = resolve(name.parts)
+        if other in unmade:
+            return f"({no_rows_sql(unmade[other])})"
         return name.sql if other == name else f"(SELECT * FROM {other.sql})"
 
     text = query.strip().rstrip(";")
     return bind_text(text, namespace=(), catalogs=catalogs, views={}, bind=read)
 
 
-def refuse_invalid(checks: Mapping[str, str], redirects: Mapping[TableName, TableName], session: Session) -> None:
-    """Refuse checks that Spark cannot analyse.
+def refuse_invalid(
+    checks: Mapping[str, str],
+    redirects: Mapping[TableName, TableName],
+    session: Session,
+    unmade: Mapping[TableName, tuple[Column, ...]] = NONE_UNMADE,
+) -> None:
+    """Refuse checks that Spark cannot analyse; arguments as `check_text`.
 
     Raises:
         UserError: What is wrong with the first, such as `COLUMN_NOT_FOUND`.
     """
     for query in checks.values():
-        session.runner().describe(check_text(query, redirects, session))
+        session.runner().describe(check_text(query, redirects, session, unmade))
 
 
 def failing(checks: Mapping[str, str], redirects: Mapping[TableName, TableName], session: Session) -> str | None:

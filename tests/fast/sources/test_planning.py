@@ -207,7 +207,7 @@ def test_an_older_snapshot_is_read_under_todays_names_and_types():
         "(SELECT CAST(`a` AS bigint) AS `b`, CAST(NULL AS string) AS `c` FROM `lake`.`shop`.`t` VERSION AS OF 1)"
     )
     assert rows_sql(T, history(APPEND), 1) == "`lake`.`shop`.`t` VERSION AS OF 1"
-    assert rows_sql(T, table, None) == "(SELECT CAST(NULL AS bigint) AS `b`, CAST(NULL AS string) AS `c` WHERE FALSE)"
+    assert rows_sql(T, table, None) == "(SELECT CAST(NULL AS bigint) AS `b`, CAST(NULL AS string) AS `c` WHERE false)"
 
 
 def test_nothing_changed_is_no_query():

@@ -63,7 +63,7 @@ class DeployVerbs(ProjectHandle):
 
         Raises:
             UserError: `GREEN_OF_GREEN`, `IN_DEPLOYMENT`, `GREEN_IN_CYCLE`, `CYCLE`, `TABLE_EXISTS`, `INVALID_NAME`, or
-                what is wrong with the query; nothing was created then.
+                what is wrong with the query or a check; nothing was created then.
         """
         from headrace.deploy.create_green import GreenSpec, create_green
         from headrace.deploy.load_journal import noting_loads
@@ -71,8 +71,7 @@ class DeployVerbs(ProjectHandle):
         self._catalog.refuse_one_by_one("Deployments are")
         if options is not None:
             parse_options(options)
-        if auto_promote is not None:
-            self._parsed(auto_promote)
+        conditions = None if auto_promote is None else self._parsed(auto_promote)
         wanted = GreenSpec(
             self._name(name),
             deployment,
@@ -82,6 +81,7 @@ class DeployVerbs(ProjectHandle):
             options,
             initialize,
             new,
+            checks={} if conditions is None else conditions.options.checks,
         )
         engine, clock = self._engine(), SystemClock()
         with noting_loads(self._catalog, self.events, clock):

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from headrace.algebra.relations import Moment, Project, Relation, Repeat, Scan, Stored, Union
+from headrace.algebra.schema import no_rows_sql
 from headrace.algebra.tree import identity
 from headrace.compiler.compiled_view import CompiledView
 from headrace.errors import HeadraceError, InternalError, UserError
@@ -225,8 +226,7 @@ class Fixpoint:
         output = self.members[name].view.output
         view = self._view(name, "start")
         if state is None:
-            nothing = ", ".join(f"CAST(NULL AS {c.type}) AS {quote(c.name)}" for c in output)
-            self._show(view, f"SELECT {nothing} WHERE false")
+            self._show(view, no_rows_sql(output))
         else:
             self._show(view, f"SELECT {', '.join(quote(c.name) for c in output)} FROM {state}")
         return view

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from headrace.algebra.relations import Stored
+from headrace.algebra.schema import no_rows_sql
 from headrace.definitions.details import Details
 from headrace.definitions.read_columns import held_to
 from headrace.definitions.user_text import bind_text
@@ -69,8 +70,7 @@ class TextFixpoint:
         """
         self._views = {name: self._view(name, 0) for name in self.texts}
         for name, text in self.texts.items():
-            nothing = ", ".join(f"CAST(NULL AS {c.type}) AS {quote(c.name)}" for c in text.details.output)
-            self.runner.view(self._views[name], f"SELECT {nothing} WHERE false")
+            self.runner.view(self._views[name], no_rows_sql(text.details.output))
         for number in range(1, self.limit + 2):
             before, self._views = self._views, {name: self._view(name, number) for name in self.texts}
             try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+from headrace.algebra.schema import no_rows_sql
 from headrace.lake.clock_table import clock_sql
 from headrace.lake.compare import consolidate, incomparable
 from headrace.lake.metadata import Json, TableMeta
@@ -48,8 +49,7 @@ def rows_sql(table: TableName, meta: TableMeta, snapshot: int | None) -> str:
     if table == CLOCK:
         return clock_sql(snapshot)
     if snapshot is None:
-        nothing = ", ".join(f"CAST(NULL AS {c.type}) AS {quote(c.name)}" for c in meta.columns)
-        return f"(SELECT {nothing} WHERE FALSE)"
+        return f"({no_rows_sql(meta.columns)})"
     if meta.schema_at(snapshot) == meta.schema_id:
         return _at(table, snapshot)
     names = tuple(c.name for c in meta.columns)

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from headrace.algebra.schema import Column
+from headrace.algebra.schema import Column, no_rows_sql
 from headrace.lake.compare import consolidate
 from headrace.lake.tables import string_literal
 from headrace.names import WEIGHT, TableName, quote
@@ -130,8 +130,7 @@ class Unread:
 
     def rows_sql(self) -> str:
         """Query of no rows."""
-        nothing = ", ".join(f"CAST(NULL AS {c.type}) AS {quote(c.name)}" for c in self.columns)
-        return f"SELECT {nothing} WHERE false"
+        return no_rows_sql(self.columns)
 
     def change_sql(self, before: str, *, small: bool = False) -> str:
         """Query of the change: all rows, or none."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from headrace.algebra.schema import Column
+from headrace.algebra.schema import Column, no_rows_sql
 from headrace.lake.compare import consolidate, same
 from headrace.lake.measured_change import is_cheap
 from headrace.names import WEIGHT, quote
@@ -82,8 +82,7 @@ def origin_of(number: int) -> str:
 def new_rows_sql(table: RemoteTable, spooled: Spooled) -> str:
     """Return the spooled rows of a snapshot, typed."""
     if spooled.empty and spooled.again is None:
-        nothing = ", ".join(f"CAST(NULL AS {c.type}) AS {quote(c.name)}" for c, _ in table.typed)
-        return f"SELECT {nothing} WHERE false"
+        return no_rows_sql(tuple(column for column, _ in table.typed))
     return f"SELECT {selected(table.typed)} FROM {_whole(table, spooled)} AS s"
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import datetime as dt
+import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -69,6 +70,7 @@ class NodeSet:
         strict: Nothing is landed unless all nodes give something.
         word: What a node is called, in messages.
         anew: Nodes that `renew` copies; None for all.
+        ended: Set when what is being read on the nodes is for nobody any more: reading ends then.
         require: Called before anything is installed.
         back: Called before tables are copied again.
     """
@@ -81,6 +83,7 @@ class NodeSet:
     strict: bool = False
     word: str = "Node"
     anew: Collection[str] | None = None
+    ended: threading.Event = field(default_factory=threading.Event)
     require: Require = field(default=_nothing)
     back: Back = field(default=_none_back)
 
@@ -229,11 +232,14 @@ class NodesCapture:
         if failed := [error for error in failures.values() if error is not None]:
             raise failed[0]
 
-    @staticmethod
-    def _parallel(one: Callable[[str], T], names: Iterable[str]) -> dict[str, T]:
+    def _parallel(self, one: Callable[[str], T], names: Iterable[str]) -> dict[str, T]:
         listed = list(names)
         with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="headrace-node") as pool:
-            return dict(zip(listed, pool.map(one, listed), strict=True))
+            try:
+                return dict(zip(listed, pool.map(one, listed), strict=True))
+            except BaseException:  # an interrupt: the pool waits for its threads
+                self._nodes.ended.set()
+                raise
 
     # ---- one landing of all
 

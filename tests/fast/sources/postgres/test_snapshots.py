@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 from collections import Counter
@@ -10,15 +11,21 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from kit.logical import LogicalServer
 from kit.mirrored import Follower
+from kit.sharded import ShardFollower
 
 from headrace.errors import EnvironmentFault, HeadraceError
 from headrace.names import LAKE, TableName
+from headrace.sources.postgres.citus import shard_copy
+from headrace.sources.postgres.citus.cluster_catalog import Placement, Shard
 from headrace.sources.postgres.remote_tables import RemoteTable
+from headrace.sources.postgres.server import server as server_of
+from headrace.sources.postgres.server import tables
 from headrace.sources.postgres.setup.projection import Part
 from headrace.sources.postgres.snapshot import snapshots
 from headrace.sources.postgres.snapshot.snapshots import CONNECTIONS, PART_COUNT, PART_PAGES, pieces
-from headrace.sources.postgres.spool.spool import Reader
+from headrace.sources.postgres.spool.spool import Reader, Spool
 
 ROWS = 4_000
 
@@ -98,6 +105,64 @@ def test_a_part_that_fails_ends_them_all(url: str, db: psycopg.Connection, tmp_p
     while db.execute(left).fetchone() != (0,):
         assert time.monotonic() < until
         time.sleep(0.05)
+
+
+class Endless:
+    """Reads a COPY on and on, and interrupts the main thread once several connections do."""
+
+    def __init__(self, connections: int) -> None:
+        main = threading.main_thread().ident or 0
+        self.all_read = threading.Barrier(connections, lambda: signal.pthread_kill(main, signal.SIGINT))
+        self.left = threading.Event()
+
+    def __call__(self, table: RemoteTable, read: Reader) -> Iterator[object]:
+        self.all_read.wait(60)
+        end = time.monotonic() + 20
+        while time.monotonic() < end:
+            read()
+            time.sleep(0.01)
+        self.left.set()
+        yield from ()
+
+
+@pytest.mark.parametrize("way", ["wal", "trigger"])
+def test_an_interrupt_ends_copying_of_all_shards(
+    server: LogicalServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    urls = {"eu": server.fresh(), "us": server.fresh()}
+    for url in urls.values():
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute("CREATE TABLE t (id int PRIMARY KEY); INSERT INTO t VALUES (1)")
+    source, endless = ShardFollower(urls, tmp_path, ["t"], {"capture": way}), Endless(2)
+    monkeypatch.setattr(snapshots, "csv_batches", endless)
+    capture = source.capture()
+    with pytest.raises(KeyboardInterrupt):
+        capture.begin()
+    assert not endless.left.is_set()
+    capture.remove()
+
+
+def test_an_interrupt_ends_copying_of_a_cluster(
+    url: str, db: psycopg.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nodes are the same server here: a COPY reads its table whatever the node is."""
+    endless = Endless(2)
+    monkeypatch.setattr(shard_copy, "csv_batches", endless)
+    with psycopg.connect(url) as holder:
+        [(snapshot,)] = holder.execute("SELECT pg_export_snapshot()").fetchall()
+        [found] = tables(db, server_of(db).version, names=[("public", "t")])
+        placement = Placement("distributed", "id", tuple(Shard(n, n, n, "public.t") for n in (1, 2)))
+        nodes = {1: url, 2: url}
+        with pytest.raises(KeyboardInterrupt):
+            shard_copy.copied(
+                nodes,
+                dict.fromkeys(nodes, snapshot),
+                {TableName(LAKE, ("s",), "t"): found.table},
+                {found.table.oid: placement},
+                Spool(str(tmp_path / "spool")),
+                lambda _: None,
+            )
+    assert not endless.left.is_set()
 
 
 def test_a_snapshot_that_went_with_its_connection_is_tried_again(url: str, db: psycopg.Connection) -> None:

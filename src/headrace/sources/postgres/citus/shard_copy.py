@@ -16,7 +16,7 @@ from psycopg import sql
 from headrace.names import TableName
 from headrace.sources.postgres.citus.cluster_catalog import COORDINATOR, Placement
 from headrace.sources.postgres.remote_tables import RemoteTable
-from headrace.sources.postgres.snapshot.snapshots import Told, reading
+from headrace.sources.postgres.snapshot.snapshots import Told, finish, reader, reading
 from headrace.sources.postgres.spool.landing_sql import Spooled
 from headrace.sources.postgres.spool.spool import Spool, csv_batches
 
@@ -99,7 +99,7 @@ def copied(
                     if failed.is_set():
                         return
                     with connection.cursor() as cursor, cursor.copy(part.query) as copy:
-                        batches: Iterator[object] = csv_batches(part.table, copy.read)
+                        batches: Iterator[object] = csv_batches(part.table, reader(copy, failed))
                         count = spool.fill(folders[part.name], part.number, batches)
                     with lock:
                         rows[part.number] = count
@@ -111,8 +111,7 @@ def copied(
     groups = sorted({part.group for part in work})
     with ThreadPoolExecutor(max(1, len(groups)), thread_name_prefix="headrace-shards") as pool:
         jobs = [pool.submit(node, g, [p for p in work if p.group == g]) for g in groups]
-        for job in jobs:
-            job.result()
+        finish(jobs, failed)
     counted = {name: sum(rows[p.number] for p in work if p.name == name) for name in tables}
     return {n: Spooled(spool.folder_of(folders[n]) if counted[n] else None, counted[n]) for n in tables}
 

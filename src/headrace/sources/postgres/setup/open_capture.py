@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -191,6 +192,7 @@ def open_capture(
     told: Told = lambda _: None,
     landings: int | None = None,
     most: int = MOST,
+    ended: threading.Event | None = None,
 ) -> LogCapture | PostgresCapture | AutoCapture:
     """Return the capture of a source.
 
@@ -203,6 +205,7 @@ def open_capture(
         told: Told how far a snapshot is.
         landings: How many this process has published; the first ones are small. None for no such care.
         most: Changes that are held in memory at most.
+        ended: Set, by another thread, to have copying end.
     """
     captured = Captured(
         url=options["url"],
@@ -220,7 +223,7 @@ def open_capture(
         },
     )
     limit = LIMIT if landings is None else limit_after(landings)
-    return WAYS[way_of(options)](captured, Spool(folder), told=told, limit=limit, most=most)
+    return WAYS[way_of(options)](captured, Spool(folder, ended=ended), told=told, limit=limit, most=most)
 
 
 FIRST_LIMIT, GROWTH = 50_000, 4

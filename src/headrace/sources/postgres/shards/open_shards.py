@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Collection
 from functools import partial
 
@@ -42,7 +43,7 @@ def open_shards(
     def of_shard(stage: str, name: str) -> None:
         told(f"{stage} ({name})")
 
-    captures, kept = {}, {}
+    captures, kept, ended = {}, {}, threading.Event()
     for name in options[NODES]:
         own: dict[TableName, Json | None] = {
             m: None if m in all_gone else (of or {}).get(NODES, {}).get(name) for m, of in mirrors.items()
@@ -59,6 +60,7 @@ def open_shards(
             position=position.get(name),
             told=partial(of_shard, name=name),
             landings=landings,
+            ended=ended,
             most=max(MOST // min(len(options[NODES]), AT_ONCE), 1),
         )
     return NodesCapture(
@@ -71,6 +73,7 @@ def open_shards(
             strict=options[AVAILABILITY] == "strict",
             word="Shard",
             anew=anew,
+            ended=ended,
             require=partial(require_agreement, options, kept),
             back=partial(tables_back, options),
         )

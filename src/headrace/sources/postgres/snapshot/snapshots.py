@@ -9,11 +9,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from psycopg import sql
+from psycopg import Copy, sql
 
 from headrace.names import TableName
 from headrace.sources.postgres.connection import Connection, connected
@@ -180,19 +180,43 @@ def _side_by_side(url: str, snapshot: str, numbered: Sequence[tuple[int, Piece]]
             raise
 
     with ThreadPoolExecutor(count, thread_name_prefix="headrace-copy") as pool:
-        workers = [pool.submit(work) for _ in range(count)]
-        try:
-            errors = [error for worker in workers if (error := worker.exception()) is not None]
-        except BaseException:  # an interrupt
-            progress.failed.set()
-            raise
-    for error in sorted(errors, key=lambda e: isinstance(e, _Abandoned)):
-        raise error
+        finish([pool.submit(work) for _ in range(count)], progress.failed)
     return rows
 
 
-class _Abandoned(Exception):
-    """Another connection failed."""
+class Abandoned(Exception):
+    """Another connection failed, or nobody waits any more."""
+
+
+def finish(workers: Sequence[Future[None]], failed: threading.Event) -> None:
+    """Wait for threads; all end once one of them has failed, or the wait was interrupted.
+
+    Args:
+        workers: They set `failed` when they fail, and end by `Abandoned` when it is set.
+        failed: Set on an interrupt, too.
+    """
+    try:
+        errors = [error for worker in workers if (error := worker.exception()) is not None]
+    except BaseException:  # an interrupt
+        failed.set()
+        raise
+    for error in sorted(errors, key=lambda e: isinstance(e, Abandoned)):
+        raise error
+
+
+def reader(copy: Copy, *ended: threading.Event) -> Callable[[], bytes | bytearray | memoryview]:
+    """Make a function that reads a COPY until one of some events is set.
+
+    Raises:
+        Abandoned: It is set.
+    """
+
+    def read() -> bytes | bytearray | memoryview:
+        if any(event.is_set() for event in ended):
+            raise Abandoned
+        return copy.read()
+
+    return read
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,11 +232,7 @@ class _Copying:
         """Copy a part; returns how many rows it has."""
         progress, folder = self.progress, self.folders[piece.name]
         with connection.cursor() as cursor, cursor.copy(piece.query) as copy:
-
-            def read() -> bytes | bytearray | memoryview:
-                if progress.failed.is_set():
-                    raise _Abandoned
-                return copy.read()
+            read = reader(copy, progress.failed, self.spool.ended)
 
             def counted() -> Iterator[object]:
                 for batch in csv_batches(piece.table, read):

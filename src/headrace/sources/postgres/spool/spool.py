@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -40,9 +41,11 @@ class Spool:
     Args:
         home: Where the source's landings have their folders: a path, or a URL (`file:`, `s3:`).
         few: So many rows need no file.
+        ended: Set to have copying end, as what is written is for nobody any more.
     """
 
-    def __init__(self, home: str, *, few: int = MOST_ROWS) -> None:
+    def __init__(self, home: str, *, few: int = MOST_ROWS, ended: threading.Event | None = None) -> None:
+        self.ended = threading.Event() if ended is None else ended
         name = uuid.uuid4().hex
         self.folder, self._url = f"{home}/{name}", home
         self._few, self._parts = few, 0
@@ -52,7 +55,7 @@ class Spool:
 
     def another(self) -> Spool:
         """Return a spool beside this one, for a thread of its own."""
-        return Spool(self._url, few=self._few)
+        return Spool(self._url, few=self._few, ended=self.ended)
 
     def discard(self, folder: str) -> None:
         """Remove the folder of another landing, as `notes` gave it."""

@@ -61,6 +61,17 @@ def test_a_union_of_structs_keeps_the_names_of_their_fields(hr: Headrace, ns: st
     assert hr.verify(f"{ns}.s").ok
 
 
+def test_values_without_equality_are_counted(hr: Headrace, ns: str) -> None:
+    hr.spark.sql(f"CREATE TABLE lake.{ns}.d (src INT, ts INT, doc STRING) USING iceberg")
+    hr.spark.sql(f"INSERT INTO lake.{ns}.d VALUES (1, 1, '[1]'), (1, 2, '{{'), (1, 3, 'true')")
+    counts = "max(ts) AS t, count(try_parse_json(doc)) AS n"
+    hr.create_stream_table(f"{ns}.s", f"SELECT src, {counts} FROM {ns}.d GROUP BY src", refresh_mode="DIFFERENTIAL")
+    hr.spark.sql(f"DELETE FROM lake.{ns}.d WHERE ts = 3")
+    assert hr.refresh(f"{ns}.s").mode is Mode.DIFFERENTIAL
+    assert [tuple(row) for row in hr.spark.table(f"lake.{ns}.s").collect()] == [(1, 2, 1)]
+    assert hr.verify(f"{ns}.s").ok
+
+
 def test_fields_may_have_names_that_need_quotes(hr: Headrace, ns: str, source: str) -> None:
     kind = "STRUCT<`content-type`: STRING, `größe`: INT>"
     hr.spark.sql(f"CREATE TABLE lake.{ns}.e (k INT, headers {kind}) USING iceberg")

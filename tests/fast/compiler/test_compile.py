@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from kit.duck import DuckExecutor
 
@@ -25,8 +27,9 @@ TABLES = {
     ),
     "customers": (Column("id", "int"), Column("name", "string"), Column("amount", "decimal(12,2)")),
     "lines": (Column("order_id", "int"), Column("price", "decimal(15,2)"), Column("weight", "double")),
+    "notes": (Column("id", "int"), Column("k", "int"), Column("m", "map<string,string>")),
 }
-ORDERS, CUSTOMERS, LINES = (TableName(LAKE, ("shop",), name) for name in TABLES)
+ORDERS, CUSTOMERS, LINES, NOTES = (TableName(LAKE, ("shop",), name) for name in TABLES)
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +40,7 @@ def executor() -> DuckExecutor:
     return duck
 
 
-def compiled(executor: DuckExecutor, query: str, **options: bool) -> CompiledView:
+def compiled(executor: DuckExecutor, query: str, **options: Any) -> CompiledView:
     def describe(sql: str) -> tuple[Column, ...]:
         return executor.describe(sql.replace("`lake`.`shop`.", ""))
 
@@ -275,3 +278,17 @@ def test_what_is_refused_already_is_not_asked_for_its_types(executor: DuckExecut
         )"""
     view = compiled(executor, query)
     assert {r.construct for r in view.refusals} == {"approx_percentile()"}
+
+
+def test_what_groups_remember_must_have_equality(executor: DuckExecutor) -> None:
+    query = "SELECT k, max_by(m, id)['a'] AS a FROM notes GROUP BY k"
+    view = compiled(executor, query, keys={NOTES: (("id",),)})
+    assert [(each.code, each.construct) for each in view.refusals] == [
+        (FullReason.OPERATOR_NOT_MAINTAINED, "groups with values of type map(varchar, varchar)")
+    ]
+
+
+def test_a_count_carries_no_values(executor: DuckExecutor) -> None:
+    view = compiled(executor, "SELECT region, max(id) AS last, count(region_2) AS n FROM orders GROUP BY region")
+    (change, *_) = program(view, ORDERS).steps
+    assert "region_2` IS NOT NULL THEN true END AS " in text(change.relation)

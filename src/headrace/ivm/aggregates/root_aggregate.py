@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from headrace.algebra.relations import (
     Aggregate,
+    AggregateCall,
     Filter,
     LookupJoin,
     Project,
@@ -211,9 +212,31 @@ def _added(root: Root, change: Change) -> Relation:
 
 
 def _needed(root: Root, rows: Relation) -> Relation:
-    """Return only the columns that keys, arguments and filters read."""
-    read = set(root.aggregate.keys).union(*(call.columns for call in root.aggregate.calls))
-    return Project(rows, identity(tuple(c for c in rows.columns if c in read or c == WEIGHT)))
+    """Return only the columns that keys, arguments and filters read.
+
+    Of what is counted and nothing else only whether it is there: it may be of a type that cannot be grouped by.
+    """
+    read, counted = {WEIGHT, *root.aggregate.keys}, set[str]()
+    for call in root.aggregate.calls:
+        name = _counted(call)
+        if name is None:
+            read |= call.columns
+        else:
+            counted.add(name)
+            read |= call.filter.columns if call.filter is not None else set()
+    kept = (c for c in rows.columns if c in read or c in counted)
+    return Project(rows, tuple((c, column(c) if c in read else _there(c)) for c in kept))
+
+
+def _counted(call: AggregateCall) -> str | None:
+    """Return the column whose values a call counts and does nothing else with."""
+    counts = call.function == "count" and call.plain
+    return as_column(call.argument) if counts and call.argument is not None else None
+
+
+def _there(name: str) -> Scalar:
+    """Return a value that is NULL where a column is."""
+    return compose("CASE WHEN {c} IS NOT NULL THEN true END", c=column(name))
 
 
 def _moved(a: Accumulator, *, ansi: bool) -> Scalar:

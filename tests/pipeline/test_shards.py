@@ -253,6 +253,36 @@ def test_shards_come_and_go_and_move(
     hr.sources.drop(source)
 
 
+@pytest.mark.parametrize("availability", ["strict", "partial"])
+def test_a_stopped_source_goes_on_once_the_shard_that_stopped_it_is_copied_again(
+    hr: Headrace, ns: str, urls: list[str], dbs: list[psycopg.Connection], availability: str
+) -> None:
+    source = f"{ns}_shop"
+    hr.sources.create(source, {"eu": urls[0], "us": urls[1]}, ["orders"], availability=availability)
+    with hr._catalog.reading() as reader:
+        nodes = reader.source(source).options["nodes"]
+    lost = {"eu": dbs[0], "us": dbs[1]} if availability == "partial" else {"us": dbs[1]}
+    for name, db in lost.items():
+        db.execute("SELECT pg_drop_replication_slot(%s)", (nodes[name]["slot"],))
+    for number, db in enumerate(dbs):
+        db.execute("INSERT INTO orders VALUES (%s, 'r1', 5)", (number * 10 + 5,))
+    with pytest.raises(HeadraceError):
+        hr.sources.land(source)
+    assert hr.sources.status(source).status == "STOPPED"
+    with pytest.raises(HeadraceError, match="is STOPPED, so that nothing is landed") as raised:
+        hr.sources.resnapshot(source, ["orders"], shards=["us"])
+    assert "resume" not in str(raised.value.hint)
+    result = hr.sources.resnapshot(source, shards=["us"])
+    assert hr.sources.status(source).status == "ACTIVE"
+    assert list(result.held) == (["eu"] if availability == "partial" else [])
+    if result.held:
+        hr.sources.resnapshot(source, shards=["eu"])
+    dbs[0].execute("DELETE FROM orders WHERE id = 1")
+    assert not hr.sources.land(source)[-1].held
+    assert mirrored(hr, source) == truth(dbs, ("eu", "us"))
+    hr.sources.drop(source)
+
+
 def test_many_rows_of_shards_are_landed_as_few_are(
     hr: Headrace, ns: str, urls: list[str], dbs: list[psycopg.Connection], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -170,17 +170,21 @@ class Lander:
             nodes: Of a source of several, those that are copied; none for all.
 
         Raises:
-            UserError: `SOURCE_NOT_ACTIVE` for some mirrors of a source that is on hold or stopped.
+            UserError: `SOURCE_NOT_ACTIVE` for some mirrors of a source that is on hold or stopped, and for some nodes
+                of one that is on hold.
         """
         source = self.source(name)
+        stopped = source.status is SourceStatus.STOPPED
         if source.status is not SourceStatus.ACTIVE:
-            if mirrors or nodes:
-                raise not_active(source, "Copy all of its tables again, or resume it first.")
-            return self._begin(name, [])
+            if not mirrors and not nodes:
+                return self._begin(name, [])
+            if mirrors or not stopped or source.position is None:
+                again = f"Copy all of its tables again: `headrace source resnapshot {name}`"
+                raise not_active(source, f"{again}." if stopped else f"{again}, or resume it first.")
         anew = mirrors or tuple(m.name for m in source.mirrors if not m.gone)
 
         def read(capture: Capture, now: DatabaseSource) -> Landing:
-            of = capture.only(nodes) if nodes and isinstance(capture, NodesCapture) else capture
+            of = capture.only(nodes, restarts=stopped) if nodes and isinstance(capture, NodesCapture) else capture
             return of.renew(now.position or {}, anew)
 
         try:

@@ -94,6 +94,7 @@ class NodesCapture:
     def __init__(self, nodes: NodeSet) -> None:
         self._nodes = nodes
         self._taken: tuple[str, ...] = ()
+        self._restarts = False
         self._last: _Given = _Given({}, {}, (), False)
 
     @property
@@ -153,7 +154,7 @@ class NodesCapture:
                 return capture.begin()
 
         required = self._nodes.captures if fresh else {*begins, *(self._nodes.anew or ())}
-        return self._merged(position, self._each(one), required=required)
+        return self._merged(position, self._each(one), required=required, begins=self._restarts)
 
     def _there(self, node: str, mirrors: Collection[TableName]) -> Collection[TableName]:
         """Return the mirrors that a node has tables of, as far as others have them."""
@@ -166,9 +167,15 @@ class NodesCapture:
         back = self._nodes.back(node, gone) if gone else ()
         return [mirror for mirror in mirrors if mirror not in gone or mirror in back]
 
-    def only(self, names: Collection[str]) -> NodesCapture:
-        """Have `renew` copy these nodes only."""
+    def only(self, names: Collection[str], *, restarts: bool = False) -> NodesCapture:
+        """Have `renew` copy these nodes only.
+
+        Args:
+            names: The nodes.
+            restarts: The source was stopped, and goes on with what is landed.
+        """
         self._nodes = replace(self._nodes, anew=frozenset(names))
+        self._restarts = restarts
         return self
 
     def without(self, node: str, error: HeadraceError) -> Landing:
@@ -253,7 +260,8 @@ class NodesCapture:
             begins: The source begins here.
 
         Raises:
-            HeadraceError: A required node's failure, or the first one where nothing can be landed.
+            HeadraceError: A required node's failure, or one where nothing can be landed: one that may pass, if there
+                is any, as the source stops only where nothing else is left.
         """
         held, landings = self._fitting(read)
         if again := self._otherwise_renamed(landings):
@@ -263,7 +271,7 @@ class NodesCapture:
         self._last = _Given(position, read, required, begins)
         failed = [error for name, error in held.items() if self._nodes.strict or not landings or name in required]
         if failed:
-            raise failed[0]
+            raise min(failed, key=lambda error: error.code in self._nodes.stopping)
         self._taken = tuple(name for name, of in landings.items() if of.keep_position)
         gone = tuple(n for n in self._nodes.mirrors if self._gone(n, landings))
         tables = self._tables(landings, gone)

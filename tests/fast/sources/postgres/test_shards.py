@@ -140,6 +140,30 @@ def test_a_shard_that_is_down_holds_back_itself_or_all(
     assert [slots(url) for url in urls.values()] == [0, 0]
 
 
+def test_a_shard_that_is_down_does_not_stop_the_source_with_another_that_must_be_copied(
+    urls: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whichever shard comes first: the source stops where all of them must be copied again."""
+    filled(urls)
+    monkeypatch.setenv("HR_EU", urls["eu"])
+    source = ShardFollower({"us": urls["us"], "eu": "env:HR_EU"}, tmp_path, ["orders"])
+    source.begin()
+    lost = {name: f"SELECT pg_drop_replication_slot('{of['slot']}')" for name, of in source.options["nodes"].items()}
+    run(urls["us"], lost["us"])
+    assert source.land()[-1].held["us"].code == "SLOT_LOST"
+    monkeypatch.setenv("HR_EU", "postgresql://nobody@127.0.0.1:1/none")
+    with pytest.raises(HeadraceError, match="Shard eu: ") as raised:
+        source.land()
+    assert raised.value.code == "SOURCE_UNREACHABLE"
+    monkeypatch.setenv("HR_EU", urls["eu"])
+    assert list(source.land()[-1].held) == ["us"]
+    run(urls["eu"], lost["eu"])
+    with pytest.raises(HeadraceError) as raised:
+        source.land()
+    assert raised.value.code in POSTGRES.stopping
+    source.capture().remove()
+
+
 def test_a_table_that_is_altered_on_one_shard_waits_for_the_other(urls: dict[str, str], tmp_path: Path) -> None:
     filled(urls)
     source = ShardFollower(urls, tmp_path, ["orders"])

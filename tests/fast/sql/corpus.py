@@ -298,6 +298,22 @@ SPARK_QUERIES = (
     "select listagg(region, ', ') within group (order by amount desc nulls last, region) l, string_agg(distinct region)"
     " within group (order by region) k, listagg(upper(region)) within group (order by upper(region)) u from o",
     "select a, c, count(*) as n from t group by a, c grouping sets ((a), ())",
+    "select id, date_add(day, 1) a, dateadd(day, id) b, date_diff(day, d) c, datediff(d, day) e, date_add(day, 1, d) f "
+    "from (select id, d, coalesce(date(ts), d) as day from o)",
+    "select a, count(*) over () as n, explode(array(1, 2)) as g, sum(b) over (partition by a) as s from t",
+    "select a, count(*) over () as n, explode(array(1, 2)) as g from t group by a",
+    "select a, sum(b) over w2 as s, max(b) over w3 as m, min(b) over (w4) as l from t "
+    "window w4 as w1, w1 as (partition by a), w2 as w1, w3 as (w1)",
+    "select a from t where b in ((select max(b) from t))",
+    "select a, b not in (((select max(b) from t))) as x, b in ((select max(b) from t), 2) as y from t where b not in "
+    "((select min(c) from t))",
+    "select a from t where b in ((select max(b) from t) union select 2)",
+    "select id, bool_or(x) a, bool_and(x) b, every(x) c, some(x) d, any(distinct x) e, count_if(x) f, "
+    "bool_or(x) filter (where id > 1) g from (select id, if(region = 'US', 'f', 'true') as x from c) group by id",
+    "select bool_or(a > 1) as x, count_if(a > 1) as n, bool_and(flag) as y from t, o",
+    "select name as user, count(*) n from c group by name having user <> 'Ann' and upper(user) > 'A' order by user",
+    "select region as localtimestamp, upper(localtimestamp) as u from c",
+    "select 1 << b & 2 as x, 1 << b + 1 as y, b + 1 >> 1 as z, count(*) as n from t group by b & 2, b + 1, b",
     *PIVOTS,
     *LATERALS,
 )

@@ -38,6 +38,7 @@ def over(expression: str, key: str) -> str | None:
         ("a = 1", "a = 1 AND true", "`key_1` AND true"),
         ("CASE WHEN a > 1 THEN 2 END", "CASE WHEN a > 1 THEN 2 END + 1", "`key_1` + 1"),
         ("a, a + 1", "a + 1", "`key_2`"),
+        ("a + 1", "1 << a + 1 >> 2", "1 << `key_1` >> 2"),
         ("a, b", "transform(array(a), x -> x + b)", "transform(array(`a`), x -> x + `b`)"),
     ],
 )
@@ -62,6 +63,8 @@ def test_found(key: str, expression: str, expected: str) -> None:
         ("upper(a)", "upper(b)"),
         ("a IS NULL", "b = a IS NULL"),
         ("a < 1", "a < 1 << 2"),
+        ("a & 1", "2 << a & 1"),
+        ("a & 1", "2 >>> a & 1"),
     ],
 )
 def test_not_found(key: str, expression: str) -> None:

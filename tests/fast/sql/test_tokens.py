@@ -88,6 +88,20 @@ def test_comments_in_comments_come_to_an_end() -> None:
     assert error.value.place is not None
 
 
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("a -- b \\\n c\n d", ["a", "d"]),
+        ("a -- b \\\r\n c", ["a", "c"]),
+        ("a -- b \r c", ["a", "c"]),
+        ("a /* b /*+ c */ d", ["a", "d"]),
+        ("a /*+ b /* c */ */ d", ["a", "d"]),
+    ],
+)
+def test_comments_end_where_spark_ends_them(text: str, found: list[str]) -> None:
+    assert [token.text for token in tokenize(text)] == found
+
+
 def test_quoted_names_lose_their_quotes() -> None:
     (token,) = tokenize("`a``b`")
     assert token.name == "a`b"

@@ -15,6 +15,9 @@ ACCUMULATED = {
 }
 """Functions with accumulators, and the name each has there."""
 
+OF_CONDITIONS = words("bool_and bool_or every some any count_if")
+"""Functions of truth values: Spark casts a text to one."""
+
 _ONE = words(
     """
     bit_and bit_or bit_xor kurtosis median skewness std stddev stddev_pop stddev_samp var_pop var_samp variance

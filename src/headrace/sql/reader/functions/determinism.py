@@ -50,6 +50,9 @@ assert ORDER_DEPENDENT <= AGGREGATES
 WITHOUT_BRACKETS = words("current_date current_timestamp current_time localtimestamp current_user session_user user")
 """Functions that may be written as a bare word; a column of that name wins."""
 
+BEFORE_ALIASES = WITHOUT_BRACKETS - {"localtimestamp"}
+"""Those that win over an alias of the same SELECT, as Spark has it, but in HAVING and ORDER BY."""
+
 _HINT = re.compile(r"now|today|yesterday|tomorrow|\\", re.IGNORECASE)
 """What a literal has that may mean a time; of a long list few are looked at more closely."""
 

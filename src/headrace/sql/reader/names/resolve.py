@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from headrace.sql.reader.context import Context
 from headrace.sql.reader.functions.builtin_functions import AGGREGATES, GENERATORS, SCALARS, TIME_WINDOWS, WINDOWS
 from headrace.sql.reader.functions.determinism import (
+    BEFORE_ALIASES,
     NON_DETERMINISTIC,
     NON_DETERMINISTIC_WITHOUT_ARGUMENTS,
     WITHOUT_BRACKETS,
@@ -61,6 +62,7 @@ def resolved(
     alias_first: frozenset[int] = frozenset(),
     *,
     subqueries: bool = False,
+    functions_first: bool = True,
 ) -> Lexemes:
     """Replace every name by the column it means.
 
@@ -71,12 +73,15 @@ def resolved(
         aliases: Expressions of the same SELECT that may be referred to by alias.
         alias_first: Indices of the lexemes for which an alias wins over a column.
         subqueries: Whether subqueries are read later; otherwise they are refused.
+        functions_first: Whether a bare word that calls a function, such as `user`, does so in spite of an alias.
     """
     out: list[Lexeme] = []
     lexemes = lexemes if alias_first else with_window_times(with_field_names(lexemes))
     for i, lexeme in enumerate(lexemes):
         if lexeme.role is Role.NAME:
-            out.extend(_name(context, lexeme, scope, aliases or {}, alias_first=i in alias_first))
+            calls = functions_first and len(lexeme.parts) == 1 and lexeme.parts[0].lower() in BEFORE_ALIASES
+            known = {} if calls or aliases is None else aliases
+            out.extend(_name(context, lexeme, scope, known, alias_first=i in alias_first))
             continue
         if lexeme.role is Role.SUBQUERY and not subqueries:
             context.refuse(not_maintained(lexeme.parts[0], context.place_of(lexeme.at)))

@@ -142,8 +142,11 @@ class _Cutter:
 
     def group(self, at: int, variables: frozenset[str]) -> int:
         closing = self.closing(at)
+        listed = self.word(at - 1, at) == "IN" and self.word(at + 1, closing) == "("
+        # `IN ((SELECT …))` is a list of one value to Spark
+        listed = listed and self.closing(at + 1) == closing - 1
         self.cursor.at = at
-        if self.tokens[at].text == "(" and self.cursor.opens_query():
+        if self.tokens[at].text == "(" and self.cursor.opens_query() and not listed:
             return self.subquery(IN if self.word(at - 1, at) == "IN" else SCALAR, at, at, closing)
         self.emit(Role.OPERATOR, at)
         self.scalar(at + 1, closing, variables)
@@ -257,7 +260,8 @@ class _Cutter:
     def arguments(self, at: int, end: int, variables: frozenset[str], function: str) -> None:
         words = _WORDS_INSIDE.get(function, frozenset())
         if (function == "EXTRACT" and at < end) or (
-            function in _WITH_UNIT and self.word(at, end) in _UNITS and self.word(at + 1, end) == ","
+            # with two arguments it is the function of a date, and a word like a unit is a column
+            function in _WITH_UNIT and self.word(at, end) in _UNITS and self.count_arguments(at, end) == 3
         ):
             at = self.emit_all(Role.LITERAL, at, at + 1)
         elif self.word(at, end) in ("DISTINCT", "ALL") and at + 1 < end and self.word(at + 1, end) not in (",", "."):
@@ -267,6 +271,15 @@ class _Cutter:
             stop = min(self.cursor.skip_until(lambda c: c.word == ",")[1], end)
             self.argument(at, stop, variables, words)
             at = self.emit_all(Role.OPERATOR, stop, min(stop + 1, end))
+
+    def count_arguments(self, at: int, end: int) -> int:
+        """Return how many arguments stand between brackets."""
+        self.cursor.at = at
+        count = 1
+        while self.cursor.skip_until(lambda c: c.word == ",")[1] < end:
+            self.cursor.at += 1
+            count += 1
+        return count
 
     def argument(self, at: int, end: int, variables: frozenset[str], words: frozenset[str]) -> None:
         body = at

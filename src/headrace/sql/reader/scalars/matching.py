@@ -12,13 +12,15 @@ from headrace.sql.reader.syntax.tokens import words
 
 _TIGHTEST = 100
 _UNARY = 90
-"""How tightly operators bind: what has no looser one outside brackets, and a sign."""
+_SHIFT = 57
+COMPARISON = 45
+"""How tightly operators bind: what has no looser one outside brackets, a sign, `<<`, and what gives a truth value."""
 _BINDING: dict[str, int] = {
     **dict.fromkeys(["OR"], 10),
     **dict.fromkeys(["AND"], 20),
     **dict.fromkeys(["!"], 30),
     **dict.fromkeys(words("NOT IS IN BETWEEN LIKE ILIKE RLIKE REGEXP ESCAPE ANY SOME ALL DISTINCT FROM"), 40),
-    **dict.fromkeys(["=", "==", "<=>", "<>", "!=", "<", "<=", ">", ">="], 45),
+    **dict.fromkeys(["=", "==", "<=>", "<>", "!=", "<", "<=", ">", ">="], COMPARISON),
     "|": 50,
     "^": 52,
     "&": 54,
@@ -72,6 +74,8 @@ def _left_binding(lexemes: Lexemes, at: int) -> int:
     if at == 0 or lexemes[at - 1].text.upper() in _OPENING:
         return -1
     before = lexemes[at - 1]
+    if at > 1 and _shifts(lexemes, at - 2):
+        return _SHIFT
     # a call's bracket follows its name; anything that is no operator here is not understood
     return _prefix_binding(lexemes, at - 1) if before.role is Role.OPERATOR else _TIGHTEST
 
@@ -84,8 +88,13 @@ def _right_binding(lexemes: Lexemes, end: int) -> int:
         return _TIGHTEST
     if after in _CLOSING:
         return -1
-    doubled = after in ("<", ">") and end + 1 < len(lexemes) and lexemes[end + 1].text == after
-    return _BINDING.get(after, _TIGHTEST + 1) if not doubled else _TIGHTEST + 1
+    return _SHIFT if _shifts(lexemes, end) else _BINDING.get(after, _TIGHTEST + 1)
+
+
+def _shifts(lexemes: Lexemes, at: int) -> bool:
+    """Return whether `<<`, `>>` or a part of `>>>` begins here, which are several tokens."""
+    text = lexemes[at].text
+    return text in ("<", ">") and at + 1 < len(lexemes) and lexemes[at + 1].text == text
 
 
 def _whole(lexemes: Lexemes, at: int, key: Lexemes) -> bool:

@@ -13,6 +13,7 @@ from headrace.sql.reader.functions.aggregate_functions import (
     ACCUMULATED,
     COLLECTING,
     COPIES_DO_NOT_MATTER,
+    OF_CONDITIONS,
     ORDER_TAKERS,
     ORDERED,
     RECOMPUTED,
@@ -33,7 +34,7 @@ from headrace.sql.reader.scalars.lexemes import (
     scalar,
     split_arguments,
 )
-from headrace.sql.reader.scalars.matching import match_at
+from headrace.sql.reader.scalars.matching import COMPARISON, binding, match_at
 from headrace.sql.reader.select.grouping_sets import Copies, GroupingSets
 from headrace.sql.reader.select.windows import directed
 
@@ -215,6 +216,8 @@ class Grouping:
 
     def _call(self, call: Call, lexeme: Lexeme, inside: str = "{}") -> str:
         function = _supported(call, lexeme, ordered=inside != "{}", any_order=self.any_order)
+        if call.function in OF_CONDITIONS:
+            call = replace(call, arguments=tuple(_as_condition(each) for each in call.arguments))
         if function in ("count_if", "count") and (call.function == "count_if" or len(call.arguments) > 1):
             call, function = _counting(call, lexeme)
         argument = self._first(call)
@@ -324,6 +327,17 @@ def _counting(call: Call, lexeme: Lexeme) -> tuple[Call, str]:
         condition += [*_words(lexeme, "AND"), *bracketed(each, replace(lexeme, spaced=True))]
     star = Lexeme(Role.STAR, "*", lexeme.at, False)
     return Call("count", ((star,),), False, tuple(condition), call.end), "count"
+
+
+def _as_condition(argument: Lexemes) -> Lexemes:
+    """Return an argument as a truth value."""
+    if 0 < binding(argument) <= COMPARISON:
+        return argument
+    first = argument[0]
+    cast = Lexeme(Role.CALL, "CAST", first.at, False, ("cast",))
+    opening = Lexeme(Role.OPERATOR, "(", first.at, False)
+    as_type = (Lexeme(Role.OPERATOR, "AS", first.at, True), Lexeme(Role.LITERAL, "BOOLEAN", first.at, True))
+    return (cast, opening, replace(first, spaced=False), *argument[1:], *as_type, replace(opening, text=")"))
 
 
 def _words(like: Lexeme, *texts: str) -> Lexemes:

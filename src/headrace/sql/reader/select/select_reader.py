@@ -33,7 +33,7 @@ from headrace.sql.reader.select.grouping_sets import GroupingSets, grouping_sets
 from headrace.sql.reader.select.order_clauses import texts_of, written
 from headrace.sql.reader.select.sessions import SessionWindow, session_window
 from headrace.sql.reader.select.time_windows import TimeWindow, time_window
-from headrace.sql.reader.select.windows import Definitions, Windowing, has_window, with_definitions
+from headrace.sql.reader.select.windows import Definitions, Windowing, has_window, named_window, with_definitions
 from headrace.sql.reader.spark_types import types_in
 from headrace.sql.reader.subqueries.subquery_reader import SubqueryReader
 from headrace.sql.reader.syntax.query_shape import Range, Select
@@ -122,6 +122,8 @@ class SelectReader:
             self.context.refuse_at("HAVING without grouping", select.having[0] - 1)
         else:
             relation, items = self._valued(relation, items, joined.scope)
+            # windows see the rows that a generator gives, but over groups they come before it
+            relation, items = self._generated(relation, items)
         if any(has_window(item.lexemes) for item in items):
             relation, items = self._windowed(relation, items)
         relation, items = self._generated(relation, items)
@@ -222,7 +224,9 @@ class SelectReader:
 
     def _definitions(self) -> Definitions:
         lexemes = {name: window_lexemes(self.context, within) for name, within in self.select.windows}
-        return {self.context.fold(name): found for name, found in lexemes.items()}
+        own = {self.context.fold(name): found for name, found in lexemes.items()}
+        # one may be another's second name
+        return {name: own.get(self.context.fold(named_window(found)), found) for name, found in own.items()}
 
     def _source(self) -> Joined:
         if self.select.source is None:
@@ -475,7 +479,8 @@ class SelectReader:
             if lexemes[at].role is Role.NAME and self._means_alias(lexemes[at], scope, grouping):
                 alias_first.add(at)
             at += 1
-        return resolved(self.context, lexemes, scope, self.aliases, frozenset(alias_first), subqueries=True)
+        first = frozenset(alias_first)
+        return resolved(self.context, lexemes, scope, self.aliases, first, subqueries=True, functions_first=False)
 
     def _means_alias(self, lexeme: Lexeme, scope: Scope, grouping: Grouping) -> bool:
         """Return whether a name in HAVING is an alias in spite of a column of that name."""

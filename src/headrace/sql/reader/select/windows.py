@@ -26,6 +26,7 @@ from headrace.sql.reader.scalars.lexemes import (
     keys,
     scalar,
     split_arguments,
+    unquoted,
 )
 from headrace.sql.reader.select.order_clauses import Texts, note_over
 from headrace.sql.reader.syntax.over_clause import DIRECTION, FRAME, ORDER, PARTITION
@@ -40,6 +41,12 @@ def has_window(lexemes: Lexemes) -> bool:
     return any(lexeme.role is Role.WINDOW for lexeme in lexemes)
 
 
+def named_window(definition: Lexemes) -> str:
+    """Return the window that a definition is only a name of; "" where it is none."""
+    alone = len(definition) == 1 and definition[0].role is Role.LITERAL
+    return unquoted(definition[0].text) if alone else ""
+
+
 def with_definitions(context: Context, lexemes: Lexemes, definitions: Definitions) -> Lexemes:
     """Put the definitions of named windows in the place of their names: `OVER w`, `OVER (w)`."""
     out: list[Lexeme] = []
@@ -49,7 +56,7 @@ def with_definitions(context: Context, lexemes: Lexemes, definitions: Definition
         if lexeme.role is not Role.LITERAL or not (after_over or inside):
             out.append(lexeme)
             continue
-        found = definitions.get(context.fold(lexeme.text.strip("`")))
+        found = definitions.get(context.fold(unquoted(lexeme.text)))
         if found is None:
             context.refuse(not_maintained("window function", context.place_of(lexeme.at)))
         elif inside:
@@ -117,7 +124,10 @@ class Windowing:
                 continue
             clause = next((i for i in range(at, len(lexemes)) if _ends_call(lexemes, at, i)), len(lexemes) - 1)
             end = closing_bracket(lexemes, clause + 1) + 1
-            over = _over(lexemes[clause + 2 : end - 1])
+            inside = lexemes[clause + 2 : end - 1]
+            if inside and not _begins(inside, 0):
+                self.context.refuse(not_maintained("window function", self.context.place_of(inside[0].at)))
+            over = _over(inside)
             out.append(input_lexeme(self._call(lexemes[at:clause], over), lexemes[at]))
             note_over(
                 self.context,

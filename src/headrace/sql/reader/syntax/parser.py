@@ -202,8 +202,13 @@ def _windows(cursor: Cursor) -> tuple[tuple[str, Range], ...]:
         cursor.at += 1
         name = cursor.name("the name of a window")
         cursor.expect("AS")
-        found.append((name, cursor.skip_group() if cursor.word == "(" else cursor.skip_until(Cursor.at_clause)))
+        bare = cursor.word != "("
+        found.append((name, cursor.skip_until(_named_window_ends) if bare else cursor.skip_group()))
     return tuple(found)
+
+
+def _named_window_ends(cursor: Cursor) -> bool:
+    return cursor.word == "," or cursor.at_clause()
 
 
 def _transform_script(cursor: Cursor) -> bool:

@@ -80,8 +80,9 @@ _BROKEN = re.compile(r"[\ud800-\udfff]")
 """What Python makes of bytes that are no UTF-8; a text that has it cannot be sent anywhere."""
 
 _SPACE = re.compile(r"\s+")
-_LINE_COMMENT = re.compile(r"--(?:\\\r?\n|[^\n])*")
-_COMMENT_EDGE = re.compile(r"/\*|\*/")
+_LINE_COMMENT = re.compile(r"--(?:\\\n|[^\r\n])*")
+_COMMENT_EDGE = re.compile(r"/\*(?!\+)|\*/")
+"""Where a comment in a comment begins, as a hint there does not, and where one ends."""
 _QUOTED = re.compile(r"`(?:[^`]|``)*`")
 _RAW = re.compile(r"""[rR](?:'[^']*'|"[^"]*")""")
 _STRING = re.compile(r"""'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*\"""", re.DOTALL)
@@ -156,8 +157,8 @@ def _skip_blank(sql: str, at: int) -> int:
 
 
 def _end_of_comment(sql: str, start: int) -> int:
-    depth = 0
-    for edge in _COMMENT_EDGE.finditer(sql, start):
+    depth = 1
+    for edge in _COMMENT_EDGE.finditer(sql, start + len("/*")):
         depth += 1 if edge.group() == "/*" else -1
         if depth == 0:
             return edge.end()

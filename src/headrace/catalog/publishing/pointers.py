@@ -52,18 +52,23 @@ _EVERY = sa.select(_C.table_namespace, _C.table_name, _C.metadata_location, _C.i
 _SOME = _EVERY.where(sa.tuple_(_C.table_namespace, _C.table_name).in_(sa.bindparam("keys", expanding=True)))
 
 
-def outside(connection: Connection, folder: str) -> str | None:
-    """Return the path of a table's metadata file in another local folder, if there is one."""
+def outside(connection: Connection, folder: str) -> dict[str, bool]:
+    """Return metadata files in other local folders, and whether Headrace published them."""
     local = _C.metadata_location.startswith("/"), _C.metadata_location.startswith("file:/")
     inside = [
         _C.metadata_location.startswith(f"{p}{folder.rstrip('/')}/", autoescape=True) for p in ("", "file:", "file://")
     ]
-    found = connection.execute(
-        sa.select(_C.metadata_location)
+    ours = t.published
+    query = (
+        sa.select(_C.metadata_location, ours.c.table_name.is_not(None))
+        .select_from(t.iceberg_tables.outerjoin(ours, _points_at(t.iceberg_tables, LAKE, ours)))
         .where(_C.catalog_name == LAKE, sa.or_(*local), sa.not_(sa.or_(*inside)))
-        .limit(1)
-    ).scalar()
-    return None if found is None else "/" + str(found).removeprefix("file:").lstrip("/")
+        .order_by(_C.metadata_location)
+    )
+    return {
+        "/" + str(location).removeprefix("file:").lstrip("/"): bool(published)
+        for location, published in connection.execute(query)
+    }
 
 
 def read(connection: Connection, catalog: str, names: Iterable[TableName] | None) -> dict[TableName, Pointer]:

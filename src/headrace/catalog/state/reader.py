@@ -317,8 +317,8 @@ class Reader:
     def _every_last(self) -> Mapping[TableName, LastRefresh]:
         return history.last(self._connection)
 
-    def metadata_outside(self, folder: str) -> str | None:
-        """Return the path of a table's metadata file in another local folder, if there is one."""
+    def metadata_outside(self, folder: str) -> dict[str, bool]:
+        """Return metadata files in other local folders, and whether Headrace published them."""
         return pointers.outside(self._connection, folder)
 
     def pointers(self, catalog: str = LAKE, names: Iterable[TableName] | None = None) -> dict[TableName, Pointer]:

@@ -531,8 +531,8 @@ def _build(file: Path, values: Mapping[str, object], options: Mapping[str, str])
         spark_master=text.get("spark_master", defaults.spark_master),
         spark_remote=text.get("spark_remote") or None,
         spark_options=dict(options),
-        ivy_settings=text.get("ivy_settings") or None,
-        jars_dir=text.get("jars_dir") or None,
+        ivy_settings=_absolute_path(given, defaults.root) if (given := text.get("ivy_settings")) else None,
+        jars_dir=_absolute_path(given, defaults.root) if (given := text.get("jars_dir")) else None,
         format_version=int(version),
     )
 

@@ -20,11 +20,20 @@ if TYPE_CHECKING:
 class SafeguardVerbs(ProjectHandle):
     """Verbs that hold changes back."""
 
-    def fuses(self) -> tuple[BlownFuse, ...]:
-        """Return stream tables whose fuses have blown, with the evidence; reads the catalog only."""
+    def fuses(self, names: str | Names | None = None) -> tuple[BlownFuse, ...]:
+        """Return stream tables whose fuses have blown, with the evidence; reads the catalog only.
+
+        Args:
+            names: The stream tables to tell of; None for all.
+
+        Raises:
+            UserError: `STREAM_TABLE_NOT_FOUND`.
+        """
         from headrace.api.safeguards.fuses import blown_fuses
 
-        return blown_fuses(self._catalog)
+        blown = blown_fuses(self._catalog)
+        wanted = None if names is None else {str(name) for name in self._several(names)}
+        return tuple(fuse for fuse in blown if wanted is None or fuse.name in wanted)
 
     def resolve_fuse(self, name: str, resolution: str) -> tuple[RefreshResult, ...]:
         """Decide about a change that was larger than a stream table's fuse allows, and carry it out.

@@ -21,7 +21,7 @@ FAILED = 1
 INTERRUPTED = 130
 """Exit status after Ctrl-C, as shells have it: 128 and the number of SIGINT."""
 
-RETRY = "Nothing was changed; the same may succeed when it is tried again."
+RETRY = "The same may succeed when it is tried again."
 """Said of errors that are retryable."""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -31,7 +32,7 @@ __all__ = [
 ]
 
 
-_PLAIN = frozenset((bool, int, float, str))
+_PLAIN = frozenset((bool, int, str))
 
 
 class Record:
@@ -47,6 +48,8 @@ class Record:
 def _plain(value: Any) -> Any:
     if value is None or type(value) in _PLAIN:
         return value
+    if isinstance(value, float):
+        return plain_float(value)
     if isinstance(value, Record):
         return value.as_dict()
     if isinstance(value, StrEnum):
@@ -57,7 +60,12 @@ def _plain(value: Any) -> Any:
         return {str(k): _plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
         return [_plain(v) for v in value]
-    return value if isinstance(value, (bool, int, float, str)) else str(value)
+    return value if isinstance(value, (bool, int, str)) else str(value)
+
+
+def plain_float(value: float) -> float | str:
+    """Return a number that JSON has; for others, which it has not, a text as Spark writes them."""
+    return value if math.isfinite(value) else {math.inf: "Infinity", -math.inf: "-Infinity"}.get(value, "NaN")
 
 
 @dataclass(frozen=True, slots=True)

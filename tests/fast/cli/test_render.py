@@ -1,6 +1,7 @@
 """Renderers: what stands in the tables, and that they fit 100 columns."""
 
 import dataclasses
+import math
 from collections.abc import Iterable
 from io import StringIO
 
@@ -234,3 +235,9 @@ def test_an_event_is_a_line() -> None:
     fields = {"table": "shop.a", "mode": "FULL", "rows_inserted": 2, "rows_deleted": 1, "seconds": 0.5}
     told = running.event_line(LoggedEvent(2, NOW, "refresh_finished", fields))
     assert told.endswith("  shop.a: FULL +2 −1 in 500 ms")
+
+
+def test_numbers_that_json_has_not_are_texts_there() -> None:
+    values = (math.nan, math.inf, -math.inf, 1.5, [{"x": math.nan}])
+    rows = answers.Rows(("a", "b", "c", "d", "e"), ("double",) * 4 + ("array<map<string,double>>",), (values,), False)
+    assert rows.as_dict()["rows"] == [["NaN", "Infinity", "-Infinity", 1.5, [{"x": "NaN"}]]]

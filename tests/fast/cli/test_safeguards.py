@@ -46,6 +46,7 @@ def test_blown_fuses_are_shown_with_the_evidence(run: Run, pipeline: Path, catal
     (fuse,) = json.loads(run("fuse", "--json", "-p", pipeline).stdout)
     assert {key: fuse[key] for key in EVIDENCE} == EVIDENCE
     assert json.loads(run("fuse", "s.c", "--json", "-p", pipeline).stdout) == []
+    assert json.loads(run("fuse", "lake.s.b", "--json", "-p", pipeline).stdout) == [fuse]
     dry = run("run", "--dry-run", "-p", pipeline).output
     assert "s.b is stopped by its fuse" in dry
 

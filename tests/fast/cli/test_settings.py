@@ -31,6 +31,14 @@ def test_what_is_no_spark_option_is_refused(tmp_path: Path, text: str) -> None:
     assert "HEADRACE_SPARK_OPTIONS" in str(raised.value)
 
 
+def test_relative_folders_are_of_the_project(tmp_path: Path) -> None:
+    ready_project(tmp_path)
+    file = tmp_path / config.FILE_NAME
+    file.write_text(file.read_text().replace("[headrace]", "[headrace]\njars_dir = 'jars'\nivy_settings = 'ivy.xml'"))
+    loaded = config.load(tmp_path, {})
+    assert (loaded.jars, loaded.ivy_settings) == (tmp_path / "jars", str(tmp_path / "ivy.xml"))
+
+
 def test_deployments_have_slots_of_their_own(tmp_path: Path) -> None:
     ready_project(tmp_path)
     file = tmp_path / config.FILE_NAME

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.cli.render import explanation, tables
 from headrace.cli.render import format as fmt
 from headrace.cli.render.expanded import expanded
+from headrace.results.refresh_results import plain_float
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -183,4 +184,6 @@ def _plain(value: Any) -> Any:
         return {fmt.cell(k): _plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(v) for v in value]
-    return value if value is None or isinstance(value, (bool, int, float, str)) else fmt.cell(value)
+    if isinstance(value, float):
+        return plain_float(value)
+    return value if value is None or isinstance(value, (bool, int, str)) else fmt.cell(value)

@@ -32,7 +32,7 @@ def fuse(asked: Invocation, name: str | None, resolution: str | None) -> None:
     """
     if name is None or resolution is None:
         with asked.open() as hr:
-            blown = [f for f in hr.fuses() if name is None or f.name == name]
+            blown = hr.fuses(name)
         show(asked, [f.as_dict() for f in blown], lambda: render.fuses(blown))
         return
     with asked.open() as hr, following(asked, hr.events):

@@ -54,6 +54,7 @@ class ShardFollower:
     said: Mapping[str, Any] = field(default_factory=dict)
     position: Mapping[str, Any] | None = None
     looks: tuple[Any, ...] = ()
+    held: Mapping[str, str] = field(default_factory=dict)
     name: str = "s"
 
     def __post_init__(self) -> None:
@@ -83,6 +84,7 @@ class ShardFollower:
 
     def publish(self, landing: Landing) -> Landing:
         """Bring the mirrors to a landing, or leave all as it is."""
+        self.held = {name: error.code for name, error in landing.held.items()}
         if not landing.keep_position:
             return landing
         self.duck.execute("BEGIN")

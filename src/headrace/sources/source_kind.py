@@ -88,6 +88,11 @@ class KeptSource(Protocol):
         """Return earlier looks at its server, oldest first."""
         ...
 
+    @property
+    def held(self) -> Mapping[str, str]:
+        """Return the nodes of which nothing was landed last, with the codes of the errors."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Check:

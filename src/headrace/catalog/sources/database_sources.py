@@ -101,6 +101,11 @@ class DatabaseSource:
     looks: tuple[Json, ...] = ()
     node_failures: Mapping[str, SourceFailure] = field(default_factory=dict)
 
+    @property
+    def held(self) -> dict[str, str]:
+        """Return the nodes of which nothing was landed last, with the codes of the errors."""
+        return {node: failure.code for node, failure in self.node_failures.items() if failure.over is None}
+
 
 @dataclass(frozen=True, slots=True)
 class SourceMove:

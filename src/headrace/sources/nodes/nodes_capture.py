@@ -12,6 +12,7 @@ import datetime as dt
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -23,6 +24,8 @@ from headrace.sources.nodes.mirror_shapes import NODES, Shape, merged_details, m
 from headrace.sources.nodes.nodes_table import Unread, together
 
 T = TypeVar("T")
+
+NODES_DIFFER = "NODES_DIFFER"
 
 AT_ONCE = 4
 """Nodes that are read at the same time; together they hold as many changes in memory as a source of one node."""
@@ -57,6 +60,11 @@ def _nothing(mirrors: Collection[TableName], begins: Collection[str]) -> None:
     """Require nothing."""
 
 
+def _no_shapes(_: str) -> Mapping[TableName, Shape]:
+    """Look at nothing."""
+    return {}
+
+
 @dataclass(frozen=True, slots=True)
 class NodeSet:
     """A source of several nodes, as the catalog keeps it.
@@ -70,6 +78,8 @@ class NodeSet:
         strict: Nothing is landed unless all nodes give something.
         word: What a node is called, in messages.
         anew: Nodes that `renew` copies; None for all.
+        differing: Nodes that were held back last because their tables were not like the others'.
+        look: Gives the present shapes of a node's tables, by mirror.
         ended: Set when what is being read on the nodes is for nobody any more: reading ends then.
         require: Called before anything is installed.
         back: Called before tables are copied again.
@@ -83,6 +93,8 @@ class NodeSet:
     strict: bool = False
     word: str = "Node"
     anew: Collection[str] | None = None
+    differing: Collection[str] = ()
+    look: Callable[[str], Mapping[TableName, Shape]] = field(default=_no_shapes)
     ended: threading.Event = field(default_factory=threading.Event)
     require: Require = field(default=_nothing)
     back: Back = field(default=_none_back)
@@ -122,7 +134,8 @@ class NodesCapture:
             capture = self._nodes.captures[name]
             return capture.begin() if at is None else capture.land(at)
 
-        return self._each(one)
+        still = self._still_differing()
+        return {**still, **self._each(one, [name for name in self._nodes.captures if name not in still])}
 
     def renew(self, position: Json, mirrors: Collection[TableName]) -> Landing:
         """Copy some mirrors again on every wanted node; a node without a position begins.
@@ -386,10 +399,36 @@ class NodesCapture:
                 found.setdefault(odd.node, self._differs(mirror, odd.node, odd.other, odd.difference))
         return {name: error for name, error in found.items() if name in landings}
 
+    def _still_differing(self) -> dict[str, HeadraceError]:
+        """Return nodes whose tables still differ; to land them may be to copy tables for nothing."""
+        if not self._nodes.differing:
+            return {}
+
+        def look(name: str) -> Mapping[TableName, Shape] | None:
+            with suppress(HeadraceError):  # it is told when it is landed
+                return self._nodes.look(name)
+            return None
+
+        seen = self._parallel(look, self._nodes.captures)
+        found: dict[str, HeadraceError] = {}
+        for mirror, former in self._nodes.mirrors.items():
+            if former is None:
+                continue
+            before, now = Shape.kept(former), dict[str, Shape]()
+            for name, shapes in seen.items():
+                if shapes is None and former[NODES].get(name) is not None:
+                    now[name] = before
+                elif shapes is not None and mirror in shapes:
+                    now[name] = shapes[mirror]
+            for odd in misfits(now, before, ()):
+                if odd.node in self._nodes.differing:
+                    found.setdefault(odd.node, self._differs(mirror, odd.node, odd.other, odd.difference))
+        return found
+
     def _differs(self, mirror: TableName, node: str, other: str, how: str) -> HeadraceError:
         word = self._nodes.word.lower()
         return EnvironmentFault(
-            "NODES_DIFFER",
+            NODES_DIFFER,
             f"The table of mirror {mirror} on {word} {node} is not like that on {word} {other}: {how}.",
             detail=f"Nothing of {word} {node} is landed until they agree; what it commits meanwhile is kept there.",
             hint=f"Make the tables alike: run the same ALTER TABLE on {word} {other}, or undo it on {node}.",

@@ -8,9 +8,9 @@ from functools import partial
 
 from headrace.names import TableName
 from headrace.sources.nodes.mirror_shapes import NODES
-from headrace.sources.nodes.nodes_capture import AT_ONCE, NodesCapture, NodeSet
+from headrace.sources.nodes.nodes_capture import AT_ONCE, NODES_DIFFER, NodesCapture, NodeSet
 from headrace.sources.postgres.setup.open_capture import open_capture
-from headrace.sources.postgres.shards.shard_agreement import kept_tables, require_agreement, tables_back
+from headrace.sources.postgres.shards.shard_agreement import kept_tables, require_agreement, shapes_on, tables_back
 from headrace.sources.postgres.shards.shard_options import AVAILABILITY, SAME_KEY, SHARD_COLUMN, node_options
 from headrace.sources.postgres.snapshot.snapshots import Told
 from headrace.sources.postgres.wal.net_collector import MOST
@@ -74,6 +74,8 @@ def open_shards(
             word="Shard",
             anew=anew,
             ended=ended,
+            differing=[name for name, code in source.held.items() if code == NODES_DIFFER],
+            look=partial(shapes_on, options, kept, mirrors),
             require=partial(require_agreement, options, kept),
             back=partial(tables_back, options),
         )

@@ -101,7 +101,9 @@ def _seen(options: Json, mirrors: Collection[str], kept: Kept) -> Seen:
         row = connection.execute("SELECT oid::text FROM pg_database WHERE datname = current_database()").fetchone()
         same = kept.system == now.system or not kept.begins  # elsewhere identities mean nothing
         known = {t.oid: t for t in kept.tables.values()} if same else {}
-        by_oid = {f.table.oid: f for f in tables(connection, now.version, oids=known, known=known)}
+        by_oid = {
+            f.table.oid: f for f in tables(connection, now.version, oids=known, as_text=options["as_text"], known=known)
+        }
         followed = {m: as_before(by_oid[t.oid], t).table for m, t in kept.tables.items() if t.oid in by_oid}
         here = {m: table for m, table in followed.items() if m in mirrors}
         left = {m: of for m, of in names.items() if m not in here and (kept.begins or m not in kept.gone)}
@@ -155,6 +157,21 @@ def _alike(mirror: str, table: str, column: str, found: Mapping[str, Seen]) -> C
 def _shape(table: RemoteTable) -> Shape:
     columns = frozenset((c.name, c.type) for c, _ in table.typed)
     return Shape(columns, tuple(sorted(table.key)) if table.key else None)
+
+
+def shapes_on(
+    options: Json, kept: Mapping[str, Kept], mirrors: Collection[TableName], name: str
+) -> dict[TableName, Shape]:
+    """Return the shapes that tables have now on a server that is captured.
+
+    Args:
+        options: The source's options.
+        kept: What the catalog keeps of its servers.
+        mirrors: The mirrors of the tables.
+        name: The server.
+    """
+    found = _seen(node_options(options, name), {m.table for m in mirrors}, replace(kept[name], begins=False)).tables
+    return {mirror: _shape(found[mirror.table]) for mirror in mirrors if mirror.table in found}
 
 
 def require_agreement(

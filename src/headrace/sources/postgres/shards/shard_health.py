@@ -27,6 +27,7 @@ class ShardSource:
     position: Json | None
     mirrors: tuple[KeptMirror, ...] = ()
     looks: tuple[Json, ...] = field(default=())
+    held: Mapping[str, str] = field(default_factory=dict)
 
 
 def each_shard(source: KeptSource) -> dict[str, ShardSource]:

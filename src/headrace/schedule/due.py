@@ -17,12 +17,14 @@ class Standing:
         behind_since: When the oldest change was committed that it does not reflect; None when it reflects all.
         refreshed: When its last refresh began; None when there was none, or it failed and is to be tried again.
         expected: Seconds that refreshing it, and what is refreshed before it, usually takes.
+        observed: When its sources were observed for its last refresh, where that waited in line for long; else None.
     """
 
     loaded: bool
     behind_since: dt.datetime | None
     refreshed: dt.datetime | None = None
     expected: float = 0.0
+    observed: dt.datetime | None = None
 
     def lag(self, now: dt.datetime) -> float:
         """Return seconds that it trails its sources."""
@@ -47,7 +49,7 @@ def due_at(schedule: Schedule, standing: Standing, now: dt.datetime, *, factor: 
     if standing.behind_since is None:
         return None
     if schedule.cron is not None:
-        return schedule.cron.next_after(standing.refreshed or standing.behind_since)
+        return schedule.cron.next_after(standing.observed or standing.refreshed or standing.behind_since)
     seconds = schedule.seconds * factor
     if schedule.kind is Kind.ON_CHANGE:
         return max(standing.behind_since, (standing.refreshed or standing.behind_since) + dt.timedelta(seconds=seconds))

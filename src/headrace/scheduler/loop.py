@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from headrace.catalog import Catalog, SchedulerRecord
 from headrace.clock import TICK, Clock, SystemClock
@@ -87,6 +87,8 @@ class _Running:
         members: Its stream tables.
         tasks: Its tasks, each with its stream tables.
         work: Refreshes it.
+        observed: When its sources were.
+        begun: When it began.
         early: Whether it began before all that it reads was published.
         deadlines: When tasks that run are to be cancelled, where they have a limit.
         late: Tasks that were cancelled as they took too long.
@@ -97,6 +99,8 @@ class _Running:
     members: tuple[TableName, ...]
     tasks: Mapping[TableName, tuple[TableName, ...]]
     work: Work
+    observed: dt.datetime
+    begun: dt.datetime
     early: bool = False
     deadlines: dict[TableName, float] = field(default_factory=dict)
     late: set[TableName] = field(default_factory=set)
@@ -133,6 +137,7 @@ class Scheduler:
         self._ended: queue.Queue[_Ended | None] = queue.Queue()  # None: something changed
         self._running: dict[TableName, _Running] = {}
         self._cuts: dict[TableName, Cut] = {}
+        self._observed: dict[TableName, tuple[dt.datetime, dt.datetime, dt.datetime]] = {}
         self._state: SchedulerState | None = None
         self._grouping: Grouping | None = None
         self._tasks = UnitTasks({}, {}, {}, {})
@@ -330,7 +335,15 @@ class Scheduler:
             if error.code == "SPARK_LOST":
                 self.spark.lost(error)
         self._unread = {name: error.message for name, error in unread.items()}
-        return state
+        return self._as_observed(state)
+
+    def _as_observed(self, state: SchedulerState) -> SchedulerState:
+        """Add when the sources of tables by cron were observed: they may have waited in line past a point in time."""
+        tables = dict(state.tables)
+        for name, (observed, begun, ended) in self._observed.items():
+            if name in tables and (at := tables[name].standing.refreshed) is not None and begun <= at <= ended:
+                tables[name] = replace(tables[name], standing=replace(tables[name].standing, observed=observed))
+        return replace(state, tables=tables) if self._observed else state
 
     def _line_up(self, state: SchedulerState, cycle: Cycle) -> None:
         self._state = state
@@ -404,8 +417,9 @@ class Scheduler:
         if unit not in self._running:
             members, tasks = self._state.grouping.units.members[unit], self._tasks.of(unit)
             awaited = [self._running[above].members for above in self._dispatch.awaited(unit)]
-            work = self.worker.begin(members, tasks, self._cuts.pop(unit), awaited)
-            self._running[unit] = _Running(members, tasks, work, early=bool(awaited))
+            cut, begun = self._cuts.pop(unit), self.catalog.now()
+            work = self.worker.begin(members, tasks, cut, awaited)
+            self._running[unit] = _Running(members, tasks, work, cut.begun, begun, early=bool(awaited))
         run, options = self._running[unit], self._state.grouping.options
         limits = [t for n in run.tasks[task] if n in options and (t := options[n].timeout) is not None]
         if limits:
@@ -466,6 +480,9 @@ class Scheduler:
         run = self._running.pop(unit)
         self._seen = None  # a look between its publication and now passed over what it is to do again
         if run.error is None:
+            known = {} if self._state is None else self._state.tables
+            by_cron = [name for name in run.members if name in known and known[name].schedule.cron is not None]
+            self._observed |= dict.fromkeys(by_cron, (run.observed, run.begun, self.catalog.now()))
             self._late_only.discard(unit)
             return
         if run.early:  # whatever it was: it may be that it would not have been had it begun later

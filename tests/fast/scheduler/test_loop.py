@@ -31,6 +31,7 @@ from headrace.events import (
 from headrace.refresh import held_leases
 from headrace.refresh.groups.grouping import Defaults, grouping
 from headrace.refresh.held_leases import holding_leases, owner_is_dead
+from headrace.schedule.cron import Cron
 from headrace.schedule.options import Consistency, Policy
 from headrace.scheduler import loop
 from headrace.scheduler.idle import RESOURCE, Idle
@@ -373,6 +374,27 @@ def test_a_failure_by_cron_is_tried_again_before_the_next_time(lake_, catalog):
     assert once(catalog, worker, ahead=year).failed == 1
     catalog.record_failure(failed)
     assert once(catalog, worker, ahead=year + 60).refreshed == 1
+
+
+def test_a_point_in_time_that_a_table_spends_in_line_is_made_up_for(lake_, catalog):
+    """Both wait for one slot; what the second reads was observed before the first began, and has changed since."""
+    worker = up_to_date(lake_, catalog, "b: a; c: a", {"*": "*/5 * * * * *"})
+    begun = dt.datetime.now(dt.UTC)
+    lake_.base("s.a")
+    waited = Cron("*/5 * * * * *").next_after(begun) - begun
+
+    def seconds(_):
+        if len(worker.ran) == 2:  # the first, for longer than from one point to the next
+            lake_.base("s.a")
+            return 5.5
+        return 0.0
+
+    worker.seconds = seconds
+    with Running(catalog, worker, slots=1):
+        until(lambda: len(worker.ran) >= 6, seconds=30)
+    # no more points have come than these, so that the change is not there by the next one
+    assert dt.datetime.now(dt.UTC) - begun < waited + dt.timedelta(seconds=10)
+    assert roots(lake_, catalog) == {"b": {"a": {2}}, "c": {"a": {2}}}
 
 
 def test_a_diamond_is_published_together_or_not_at_all(lake_, catalog):

@@ -7,6 +7,7 @@ right after the gap, and one that a day has twice counts once.
 from __future__ import annotations
 
 import datetime as dt
+import re
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
@@ -23,6 +24,11 @@ NICKNAMES = {
 }
 
 _UNIVERSAL = ("UTC", "GMT")
+
+_FIELD = re.compile(
+    r"([\d*?/,#LW-]|MON|TUE|WED|THU|FRI|SAT|SUN|JAN|FEB|MAR|APR|MAY|JUN|JUL|AUG|SEP|OCT|NOV|DEC)+", re.IGNORECASE
+)
+"""What a field of cron is made of."""
 
 
 class NotCron(ValueError):
@@ -44,7 +50,8 @@ class Cron:
     def next_after(self, moment: dt.datetime) -> dt.datetime:
         """Return the first point later than an aware moment, in UTC."""
         local = moment.astimezone(ZoneInfo(self.zone))
-        return next(CronSim(self.expression, local)).astimezone(dt.UTC)
+        points = (point.astimezone(dt.UTC) for point in CronSim(self.expression, local))
+        return next(point for point in points if point > moment)  # within an hour that a day has twice, some are past
 
 
 def looks_like_cron(text: str) -> bool:
@@ -78,9 +85,12 @@ def parse_cron(text: str) -> Cron:
 
 
 def _ends_in_zone(words: list[str]) -> bool:
-    """Time zones have a slash between letters, or are UTC."""
+    """Time zones have a slash between letters, are UTC, or stand after all fields and are none."""
     last = words[-1] if len(words) > 1 else ""
-    return last.upper() in _UNIVERSAL or ("/" in last and last[0].isalpha() and last[-1].isalpha())
+    if last.upper() in _UNIVERSAL or ("/" in last and last[0].isalpha() and last[-1].isalpha()):
+        return True
+    complete = len(words) > 5 or words[0].startswith("@")
+    return complete and last[:1].isalpha() and not _FIELD.fullmatch(last)
 
 
 def _zone(name: str) -> str:

@@ -77,6 +77,8 @@ def test_other_kinds(text, kind, seconds):
         ("* * * *", "no schedule"),
         ("0 0 * * * * *", "7 fields"),
         ("0 6 * * * Europe/Atlantis", "Europe/Atlantis"),
+        ("0 6 * * * Atlantis", "Atlantis"),
+        ("0 6 * * MOO", "bad day-of-week"),
         ("@fortnightly", "@hourly"),
         ("@hourly @daily", "nicknames"),
         ("ON CHANGE 5 s", "EVERY"),
@@ -97,6 +99,13 @@ def test_what_is_wrong_is_said(text, words):
         ("0 6 * * * Europe/Berlin", "2026-07-10T00:00", "2026-07-10T04:00"),
         ("30 2 * * * Europe/Berlin", "2026-03-28T12:00", "2026-03-29T01:00"),  # the clock skips 2:30: right after
         ("30 2 * * * Europe/Berlin", "2026-10-25T00:45", "2026-10-26T01:30"),  # the clock has 2:30 twice: once
+        ("30 2 * * * Europe/Berlin", "2026-10-25T01:10", "2026-10-26T01:30"),
+        ("0 6 * * * Etc/GMT+1", "2026-01-10T00:00", "2026-01-10T07:00"),
+        ("0 6 * * * CET", "2026-01-10T00:00", "2026-01-10T05:00"),
+        ("0 6 * * MON-FRI EST5EDT", "2026-01-09T12:00", "2026-01-12T11:00"),
+        ("@daily CET", "2026-01-10T00:00", "2026-01-10T23:00"),
+        ("0 0 6 * * MON-FRI/2", "2026-01-09T12:00", "2026-01-12T06:00"),
+        ("0 6 * * MON", "2026-01-09T12:00", "2026-01-12T06:00"),
         ("@monthly", "2026-01-01T00:00", "2026-02-01T00:00"),
         ("*/20 * * * * *", "2026-01-01T00:00:05", "2026-01-01T00:00:20"),
     ],

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from headrace.catalog import Catalog, Sink
 from headrace.errors import HeadraceError, UserError
 from headrace.results.sink_results import SinkInfo, SinkResult, SinkVerifyResult
-from headrace.schedule import Kind, parse_schedule
+from headrace.schedule import Kind, parse_schedule, stored_schedule
 from headrace.sinks.registry import KINDS, sink_kind_of
 from headrace.sinks.sink_kind import Captured, SinkRequest
 from headrace.sources.registry import kind_of
@@ -343,7 +343,7 @@ class Sinks:
 
 
 def _by_hand_only(sink: Sink) -> bool:
-    return sink.schedule is not None and parse_schedule(sink.schedule).kind is Kind.MANUAL
+    return sink.schedule is not None and stored_schedule(sink.schedule).kind is Kind.MANUAL
 
 
 def _check_name(name: str) -> None:
@@ -368,7 +368,8 @@ def _check_schedule(schedule: str | None) -> None:
 
 def _info(sink: Sink, newest: int | None, behind: float, held: str | None) -> SinkInfo:
     of = sink_kind_of(sink.kind)
-    failure = sink.failure
+    failure, unread = sink.failure, stored_schedule(sink.schedule).trouble if sink.schedule else ""
+    error = f"[{failure.code}] {failure.message}" if failure else f"[INVALID_SCHEDULE] {unread}" if unread else None
     return SinkInfo(
         name=sink.name,
         stream=str(sink.stream),
@@ -386,7 +387,7 @@ def _info(sink: Sink, newest: int | None, behind: float, held: str | None) -> Si
         stopped_reason=sink.stopped_reason,
         failures=sink.failures,
         retry_at=sink.retry_at,
-        last_error=f"[{failure.code}] {failure.message}" if failure else None,
+        last_error=error,
         remedy=failure.remedy if failure else None,
         waits_for=held if held != sink.name else None,
         placement=sink.placement,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from headrace.catalog import Sink, SinkStatus
 from headrace.names import TableName
-from headrace.schedule import Kind, Schedule, parse_schedule
+from headrace.schedule import Kind, Schedule, stored_schedule
 from headrace.schedule.due import Standing, due_at
 
 AT_ONCE = Schedule("ON CHANGE", kind=Kind.ON_CHANGE)
@@ -68,6 +68,8 @@ def batch_due(
 ) -> dt.datetime | None:
     """Return when a batch is due; None when nothing is to be written, or a sink is held.
 
+    What has a schedule that cannot be read here is held, too, with what is written together with it.
+
     Args:
         batch: The batch.
         newest: Newest versions of stream tables.
@@ -80,7 +82,9 @@ def batch_due(
     for sink in batch.sinks:
         if sink.stream not in newest or newest[sink.stream] == sink.version:
             continue
-        schedule = AT_ONCE if sink.schedule is None else parse_schedule(sink.schedule)
+        schedule = AT_ONCE if sink.schedule is None else stored_schedule(sink.schedule)
+        if schedule.trouble:
+            return None
         standing = Standing(sink.version is not None, behind_since(sink), sink.written_at)
         if (moment := due_at(schedule, standing, now)) is not None:
             due.append(moment)

@@ -1,6 +1,6 @@
 """Schedules: when a stream table is refreshed, as text and as a value.
 
-In come texts of users; out go values that say when a table is due. Pure. Door: `parse_schedule`.
+In come texts of users; out go values that say when a table is due. Pure. Doors: `parse_schedule`, `stored_schedule`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,17 @@ from headrace.errors import UserError
 from headrace.schedule.cron import Cron, NotCron, looks_like_cron, parse_cron
 from headrace.schedule.durations import parse_duration, show_duration
 
-__all__ = ["DOWNSTREAM", "LONGEST", "MANUAL", "Cron", "Kind", "Schedule", "parse_schedule", "show_duration"]
+__all__ = [
+    "DOWNSTREAM",
+    "LONGEST",
+    "MANUAL",
+    "Cron",
+    "Kind",
+    "Schedule",
+    "parse_schedule",
+    "show_duration",
+    "stored_schedule",
+]
 
 LONGEST = 366 * 86400
 """A duration above that, in seconds, is taken for a mistake."""
@@ -41,12 +51,14 @@ class Schedule:
             two refreshes. Else 0.
         kind: How it decides.
         cron: CRON: the points in time.
+        trouble: Why it cannot be read here, where it was stored elsewhere; what has it is held; else "".
     """
 
     text: str
     seconds: int = 0
     kind: Kind = Kind.LAG
     cron: Cron | None = None
+    trouble: str = ""
 
 
 DOWNSTREAM = Schedule("DOWNSTREAM", kind=Kind.DOWNSTREAM)
@@ -75,6 +87,17 @@ def parse_schedule(text: str) -> Schedule:
         except NotCron as error:
             raise _invalid(text, str(error)) from error
     return Schedule(wanted, _seconds(text, wanted))
+
+
+def stored_schedule(text: str) -> Schedule:
+    """Read a schedule that was good where it was stored, and need not be here: hosts know different time zones.
+
+    Due at any time, where it cannot be read, and held for its `trouble`.
+    """
+    try:
+        return parse_schedule(text)
+    except UserError as error:
+        return Schedule(text, PAUSE, Kind.ON_CHANGE, trouble=error.message)
 
 
 def _pause(text: str, rest: list[str]) -> int:

@@ -17,7 +17,7 @@ from headrace.refresh.cut.cut import Cut
 from headrace.refresh.cut.watermark_alignment import waiting
 from headrace.refresh.definition.layout_waits import waiting_for_layout
 from headrace.refresh.groups.grouping import Defaults, Grouping, grouping
-from headrace.schedule import DOWNSTREAM, MANUAL, Kind, Schedule, parse_schedule
+from headrace.schedule import DOWNSTREAM, MANUAL, Kind, Schedule, stored_schedule
 from headrace.schedule.due import Standing
 
 UNKNOWN_SECONDS = 1.0
@@ -254,7 +254,7 @@ def effective_schedules(
     for part in reversed(cut.graph.parts):
         names = [name for name in part if name in tables]
         texts = {name: tables[name].schedule for name in names}
-        own = {name: DOWNSTREAM if text is None else parse_schedule(text) for name, text in texts.items()}
+        own = {name: DOWNSTREAM if text is None else stored_schedule(text) for name, text in texts.items()}
         readers = [found[r].kind for name in names for r in cut.graph.consumers(name) if r not in part]
         if all(schedule.kind is Kind.DOWNSTREAM for schedule in own.values()):
             if not readers:

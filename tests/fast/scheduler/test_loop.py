@@ -198,6 +198,22 @@ def test_a_blown_fuse_stops_a_table_and_what_reads_it_and_nothing_else(lake_, ca
     assert once(catalog, worker, events).refreshed == 2
 
 
+def test_a_schedule_that_cannot_be_read_here_holds_its_table_and_what_reads_it(lake_, catalog):
+    """It was stored by a host that knows more time zones."""
+    lake_.base("s.a")
+    define(catalog, "b: a; c: a; d: b", {"b": "0 6 * * * Europe/Atlantis", "c": "ON CHANGE"})
+    events, told = Events(), []
+    events.subscribe(lambda event: told.append(event) if isinstance(event, Waiting) else None)
+    one = scheduler(catalog, PublishingWorker(lake_, catalog), events)
+    found = holds(one._look(), NOW)
+    assert {name.table for name in found} == {"b", "d"}
+    assert "Europe/Atlantis" in found[full("b")].reason
+    assert [planned.tables for planned in one.plan() if not planned.waits] == [("s.c",)]
+    one.run(threading.Event(), once=True)
+    assert roots(lake_, catalog) == {"c": {"a": {0}}}
+    assert {(e.table, e.for_table) for e in told} == {("s.b", "s.b"), ("s.d", "s.b")}
+
+
 def test_nothing_goes_past_a_closed_gate(lake_, catalog):
     lake_.base("s.a", "s.z")
     define(catalog, "b: a; c: b z; x: a")

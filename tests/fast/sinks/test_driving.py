@@ -80,6 +80,11 @@ def test_a_batch_waits_for_a_member_that_is_held() -> None:
     assert batch.held.name == "b"
 
 
+def test_a_batch_waits_for_a_member_whose_schedule_is_not_known_here() -> None:
+    batch = Batch("postgres", "here", (sink("a", A), sink("b", B, schedule="0 6 * * * Europe/Atlantis")))
+    assert batch_due(batch, {A: 4, B: 4}, lambda _: NOW, NOW) is None
+
+
 @dataclass
 class Work:
     name: str

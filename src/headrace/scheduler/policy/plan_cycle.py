@@ -170,6 +170,8 @@ def _troubled(table: Table, now: dt.datetime) -> str | None:
         held_up = None  # the pause is over; what else it waits for, it waits for still
     if held_up is None and table.watermarks is not None:
         return f"waiting for watermark group {table.watermarks}"
+    if held_up is None and table.schedule.trouble:
+        return f"without a schedule that can be read here: {table.schedule.trouble}"
     if held_up is None and table.layout is not None:
         return awaiting_layout(table.layout)
     return held_up

@@ -14,6 +14,11 @@ from headrace.schedule.due import Standing, due_at
 AT_ONCE = Schedule("ON CHANGE", kind=Kind.ON_CHANGE)
 """The schedule of a sink that has none: as soon as something is published."""
 
+FIRST, LONGEST = 1.0, 60.0
+"""Seconds until a failed sink is tried again: doubling from the first to the longest, and up to a quarter more."""
+
+LATEST_RETRY = dt.timedelta(seconds=1.25 * LONGEST)
+
 HELD = {SinkStatus.PAUSED: "paused", SinkStatus.STOPPED: "stopped"}
 
 
@@ -88,5 +93,6 @@ def batch_due(
         standing = Standing(sink.version is not None, behind_since(sink), sink.written_at)
         if (moment := due_at(schedule, standing, now)) is not None:
             due.append(moment)
-    retries = [sink.retry_at for sink in batch.sinks if sink.retry_at is not None]
+    latest = now + LATEST_RETRY  # one that seems to be later was planned by a clock that was ahead
+    retries = [at for sink in batch.sinks if (at := sink.retry_at) is not None and at <= latest]
     return max([min(due), *retries]) if due else None

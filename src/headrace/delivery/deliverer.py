@@ -15,7 +15,7 @@ from contextlib import ExitStack, suppress
 
 from headrace.catalog import Catalog, Sink, resource_of
 from headrace.catalog.relations import not_found
-from headrace.delivery.batches import Batch, batch_due, batches
+from headrace.delivery.batches import FIRST, LONGEST, Batch, batch_due, batches
 from headrace.delivery.sink_cut import columns_of, sink_cut
 from headrace.errors import HeadraceError, UserError
 from headrace.events import Events, SinkFailed, SinkWritten, StageStarted
@@ -27,10 +27,6 @@ from headrace.refresh.held_leases import holding_leases
 from headrace.results.sink_results import SinkResult, SinkVerifyResult
 from headrace.sinks.registry import sink_kind_of
 from headrace.sinks.sink_kind import Captured, SinkRequest
-
-FIRST, LONGEST = 1.0, 60.0
-"""Seconds until a sink that failed is tried again: doubling from the first to the longest. An hour's outage costs its
-readers a minute more."""
 
 PATIENCE = 60.0
 """Seconds that a verb waits for others who write the same sinks, or refresh their stream tables."""

@@ -90,7 +90,7 @@ def parse_schedule(text: str) -> Schedule:
 
 
 def stored_schedule(text: str) -> Schedule:
-    """Read a schedule that was good where it was stored, and need not be here: hosts know different time zones.
+    """Read a schedule that was good where it was stored: hosts know different time zones.
 
     Due at any time, where it cannot be read, and held for its `trouble`.
     """

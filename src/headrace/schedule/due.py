@@ -48,11 +48,13 @@ def due_at(schedule: Schedule, standing: Standing, now: dt.datetime, *, factor: 
         return now
     if standing.behind_since is None:
         return None
+    times = (standing.observed, standing.refreshed)
+    known = [at for at in times if at is not None and at <= now]  # later ones are of a clock that was ahead
     if schedule.cron is not None:
-        return schedule.cron.next_after(standing.observed or standing.refreshed or standing.behind_since)
+        return schedule.cron.next_after(min(known, default=standing.behind_since))
     seconds = schedule.seconds * factor
     if schedule.kind is Kind.ON_CHANGE:
-        return max(standing.behind_since, (standing.refreshed or standing.behind_since) + dt.timedelta(seconds=seconds))
+        return max(standing.behind_since, max(known, default=standing.behind_since) + dt.timedelta(seconds=seconds))
     return standing.behind_since + dt.timedelta(seconds=_patience(seconds, standing.expected))
 
 

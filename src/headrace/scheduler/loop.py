@@ -338,7 +338,10 @@ class Scheduler:
         return self._as_observed(state)
 
     def _as_observed(self, state: SchedulerState) -> SchedulerState:
-        """Add when the sources of tables by cron were observed: they may have waited in line past a point in time."""
+        """Add when the sources of tables by cron were observed.
+
+        They may have waited in line past a point in time.
+        """
         tables = dict(state.tables)
         for name, (observed, begun, ended) in self._observed.items():
             if name in tables and (at := tables[name].standing.refreshed) is not None and begun <= at <= ended:

@@ -68,6 +68,11 @@ def test_cron_counts_from_when_sources_were_observed_and_a_pause_from_the_last_r
     assert due("ON CHANGE EVERY 1 hour", waited) == 3540
 
 
+@pytest.mark.parametrize("schedule", ["30 * * * *", "ON CHANGE EVERY 10 minutes"])
+def test_a_refresh_by_a_clock_that_was_ahead_silences_nothing(schedule):
+    assert due(schedule, Standing(True, ago(3600), ago(-86400 * 365))) < 0
+
+
 def test_lag_is_the_age_of_what_is_missing():
     assert Standing(True, ago(5)).lag(NOON) == 5
     assert Standing(True, None).lag(NOON) == 0

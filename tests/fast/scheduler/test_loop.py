@@ -317,6 +317,16 @@ def test_a_failure_is_tried_again_later(lake_, catalog):
     assert once(catalog, worker, events).refreshed == 2
 
 
+def test_a_retry_planned_by_a_clock_that_was_ahead_is_over(lake_, catalog):
+    lake_.base("s.a")
+    define(catalog, "b: a")
+    next_year = NOW + dt.timedelta(days=365)
+    catalog.note_failure([full("b")], "TEST_FAULT", "It failed.", lambda _: next_year)
+    worker = PublishingWorker(lake_, catalog)
+    once(catalog, worker)
+    assert worker.ran == [("b",)]
+
+
 def test_what_fails_for_good_is_suspended_until_it_is_resumed(lake_, catalog):
     lake_.base("s.a")
     define(catalog, "b: a; x: a")

@@ -63,6 +63,7 @@ def test_sinks_of_a_group_into_one_database_are_one_batch() -> None:
         ({"schedule": "1 minute"}, 4, NOW + 55 * SECOND),
         ({"schedule": "@hourly", "written_at": NOW}, 4, NOW + 3600 * SECOND),
         ({"retry_at": NOW + 9 * SECOND}, 4, NOW + 9 * SECOND),
+        ({"retry_at": NOW + 900 * SECOND}, 4, NOW - 5 * SECOND),  # by a clock that was ahead
         ({"status": SinkStatus.PAUSED}, 4, None),
         ({"status": SinkStatus.STOPPED}, 4, None),
     ],

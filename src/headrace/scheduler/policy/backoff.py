@@ -12,6 +12,9 @@ FIRST = 2.0
 LONGEST = 300.0
 """Seconds until a failed refresh is tried again: doubling from the first to the longest."""
 
+MOST = dt.timedelta(seconds=1.5 * LONGEST)
+"""No retry is planned later; one that seems to be was planned by a clock that was ahead."""
+
 PASSING = frozenset(
     {
         "LEASE_HELD",

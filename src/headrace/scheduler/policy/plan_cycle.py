@@ -13,6 +13,7 @@ from headrace.refresh.groups.grouping import keeps
 from headrace.schedule import Kind
 from headrace.schedule.due import due_at
 from headrace.schedule.options import Policy
+from headrace.scheduler.policy.backoff import MOST
 from headrace.scheduler.policy.joint_refresh import along
 from headrace.scheduler.scheduler_state import SchedulerState, Table
 
@@ -166,7 +167,8 @@ def _troubled(table: Table, now: dt.datetime) -> str | None:
     if table.status is Status.STOPPED:
         return "stopped"
     held_up = table.scheduling.held_up
-    if held_up == "retrying" and table.scheduling.retry_at is not None and table.scheduling.retry_at <= now:
+    retry_at = table.scheduling.retry_at
+    if held_up == "retrying" and retry_at is not None and not now < retry_at <= now + MOST:
         held_up = None  # the pause is over; what else it waits for, it waits for still
     if held_up is None and table.watermarks is not None:
         return f"waiting for watermark group {table.watermarks}"

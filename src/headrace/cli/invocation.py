@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +33,28 @@ class Invocation:
     json: bool = False
     quiet: bool = False
     no_serve: bool = False
+
+    def check_caller(self, *, named: bool) -> None:
+        """Refuse another project than that of the server or prompt that runs the command.
+
+        Args:
+            named: Whether the command line names the project. What only a variable says is the server's own.
+
+        Raises:
+            RunElsewhere: A server runs it; the caller's own process can.
+            ClickException: The prompt runs it.
+        """
+        caller = surroundings.caller()
+        if caller is None or self.project is None or not named:
+            return
+        given = Path(os.path.realpath(caller.folder / self.project.expanduser()))
+        if caller.root.resolve() in (given, given.parent if given.name == FILE_NAME else given):
+            return
+        if caller.served:
+            from headrace.serve.commands import RunElsewhere
+
+            raise RunElsewhere
+        raise click.ClickException(f"This is the prompt of {caller.root}; another project has its own.")
 
     def root(self) -> Path:
         """Return the project folder.

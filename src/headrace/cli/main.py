@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 from headrace import __version__
 from headrace.cli import failures
@@ -164,7 +165,9 @@ def app(context: click.Context, folder: Path | None, json: bool, quiet: bool, no
     The options below may stand before or after the verb. Exit status: 0 done, 1 failed, 2 wrong usage,
     130 interrupted. `headrace VERB --help` shows examples.
     """
+    named = context.get_parameter_source("folder") is ParameterSource.COMMANDLINE
     context.obj = Invocation(folder, json, quiet, no_serve)
+    context.obj.check_caller(named=named)
 
 
 for _, _verbs in SECTIONS:

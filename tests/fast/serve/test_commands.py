@@ -10,7 +10,11 @@ from typing import cast
 
 import pytest
 
+import headrace
 from headrace.api.facade import Headrace
+from headrace.cli.main import app
+from headrace.cli.served import executor
+from headrace.project.new_project import init_project
 from headrace.serve.commands import CommandCall, RunElsewhere, RunningCommand
 
 
@@ -77,3 +81,49 @@ def test_an_interrupt_ends_a_command() -> None:
             time.sleep(0.01)
 
     assert ended(waits) == [("exit", {"status": 130})]
+
+
+@pytest.fixture
+def two_projects(tmp_path: Path) -> tuple[Path, Path]:
+    return init_project(tmp_path / "a").root, init_project(tmp_path / "b").root
+
+
+def told_of(root: Path, *args: str, **environment: str) -> list[object]:
+    """What a caller in a project's folder is told of a command, by that project's server."""
+
+    def borrow() -> tuple[Headrace, Callable[[], None]]:
+        project = headrace.open(root)
+        return project, project.close
+
+    command, finished = RunningCommand(CommandCall(args, root, environment), root, borrow), threading.Event()
+    told: list[object] = []
+
+    def look() -> None:
+        told.extend(event for event in command.taken() if event[0] in ("exit", "local"))
+        if told:
+            finished.set()
+
+    command.start(executor(app), look)
+    assert finished.wait(60)
+    return told
+
+
+@pytest.mark.parametrize("option", [["-p{}"], ["-qp{}"], ["-q", "--project", "{}"], ["--project={}"]])
+def test_a_command_for_another_project_is_not_run_in_this_one(
+    two_projects: tuple[Path, Path], option: list[str]
+) -> None:
+    here, other = two_projects
+    for folder in (str(other), "../b", "../b/headrace.toml", "nowhere"):
+        named = [word.format(folder) for word in option]
+        assert told_of(here, *named, "drop", "shop.revenue") == [("local", {})]
+    for folder in (str(here), "../a", ".", "headrace.toml"):
+        named = [word.format(folder) for word in option]
+        assert told_of(here, *named, "status") == [("exit", {"status": 0})]
+
+
+def test_a_servers_own_variable_says_nothing_of_its_callers(
+    two_projects: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, other = two_projects
+    monkeypatch.setenv("HEADRACE_PROJECT", str(other))
+    assert told_of(here, "status") == [("exit", {"status": 0})]

@@ -19,6 +19,11 @@ from headrace.serve.caller.words import LOCAL, STARTING, Words
         ("refresh --help", "refresh", None, False),
         ("sql -- --help", "sql", None, True),
         ("sql -- -p other", "sql", None, True),
+        ("-p/x drop t", "drop", "/x", True),
+        ("-qp/x drop t", "drop", "/x", True),
+        ("-qp /x drop t", "drop", "/x", True),
+        ("-qh drop t", "drop", None, False),
+        ("create -f-p t", "create", None, True),
         ("run --once", "run", None, False),
         ("init shop", "init", None, False),
         ("--version", None, None, False),
@@ -37,7 +42,10 @@ def test_variables_count_where_nothing_is_said() -> None:
     assert Words(["status"], {"HEADRACE_NO_SERVE": "0"}).served
 
 
-@pytest.mark.parametrize(("line", "quiet"), [("status -q", True), ("--json status", True), ("status", False)])
+@pytest.mark.parametrize(
+    ("line", "quiet"),
+    [("status -q", True), ("--json status", True), ("-qpx status", True), ("-pq status", False), ("status", False)],
+)
 def test_who_wants_no_lines(line: str, quiet: bool) -> None:
     assert Words(line.split(), {}).quiet is quiet
 

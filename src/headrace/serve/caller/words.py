@@ -69,7 +69,19 @@ class Words:
                 self.served = False
             elif self.verb is None and not word.startswith("-"):
                 self.verb = word
+            elif self.verb is None and not word.startswith("--"):
+                self._read_letters(word[1:], queue)
         self.served = self.served and self.verb is not None and self.verb not in LOCAL
+
+    def _read_letters(self, letters: str, queue: list[str]) -> None:
+        """Read options of one letter that are written as one word; a value may follow the last."""
+        for at, letter in enumerate(letters):
+            if letter == "p":
+                value = letters[at + 1 :] or (queue.pop(0) if queue else None)
+                self.project = self.project if value is None else value
+                return
+            self.quiet = self.quiet or letter == "q"
+            self.served = self.served and letter != "h"
 
     def root(self, folder: str, file: str) -> str | None:
         """Return the project folder, resolved; None when there is none.

@@ -15,7 +15,7 @@ from headrace.optimizer.optimizer import Optimizer
 from headrace.optimizer.optimizer_pass import QueryFacts
 from headrace.sql.lower import lower
 from headrace.sql.reader.argument_types import with_types
-from headrace.sql.reader.column_types import column_types
+from headrace.sql.reader.column_types import asks_for_types, column_types
 from headrace.sql.reader.spark_types import by_name
 
 Describe = Callable[[str], tuple[Column, ...]]
@@ -46,6 +46,8 @@ def compile_tree(
     rewritten, used_keys = optimizer.query(with_types(tree, types_of), facts)
     views = optimizer.companion(rewritten, facts)
     types = facts.types(rewritten)
+    if asks_for_types(rewritten, types):
+        types = column_types(rewritten, types_of, computed=True)
     own = _own_keys(rewritten, keys, types)
     types = {**types, **companion_types(rewritten, views, lambda node: {c.name: c.type for c in types_of(node)})}
     companion = full_program(rewritten, views, types).companion

@@ -49,14 +49,14 @@ def difference(old: Relation, new: Relation) -> Relation:
 def difference_below(old: Relation, new: Relation, types: Mapping[str, str]) -> Relation:
     """Return the change from one relation to another, for operators that stand above.
 
-    Those may tell values apart that are equal, such as 0.0 and -0.0 by their texts, so that rows with such values are
-    not added up here.
+    Those may tell values apart that are equal, such as 0.0 and -0.0 by their texts, so that rows which may have such
+    values are not added up here.
 
     Args:
         old: The rows before.
         new: The rows after, with the same columns.
         types: Types of columns by name, as far as known.
     """
-    if all(equal_means_same(types[name]) for name in old.columns if name in types):
+    if all(name in types and equal_means_same(types[name]) for name in old.columns):
         return difference(old, new)
     return union_all(weigh(new, 1), weigh(old, -1))

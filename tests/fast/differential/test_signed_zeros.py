@@ -28,6 +28,23 @@ QUERIES = (
     f"SELECT s, count(*) AS m FROM (SELECT CAST(f AS STRING) AS s FROM ({FIRST}) x) y GROUP BY s",
 )
 
+COMPUTED = (
+    ("round(f / 10)", "w"),
+    ("-f", "w"),
+    ("-CAST(n - 2 AS DOUBLE) * f", "w"),
+    ("explode(array(f, f + 1))", "w"),
+    ("coalesce(g, 0.5D)", "(SELECT k, min(f) AS g FROM w GROUP BY k, n) v"),
+)
+
+
+@pytest.mark.parametrize(("value", "rows"), COMPUTED)
+def test_zeros_of_columns_whose_types_follow_from_expressions(value: str, rows: str) -> None:
+    counted = f"SELECT g, CAST(count(*) OVER (PARTITION BY k) AS INT) AS c FROM (SELECT k, {value} AS g FROM {rows}) a"
+    query = f"SELECT CAST(g AS STRING) AS s, c FROM ({counted}) x"
+    view = Maintained(DuckExecutor(), Case(query, (Table("w", COLUMNS, ROWS),), WINDOWS))
+    for window in WINDOWS:
+        view.step(window)
+
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_zeros_of_both_signs_below_what_shows_them(query: str) -> None:

@@ -5,14 +5,14 @@ Source: Budiu et al., DBSP, VLDB 2023, section 2 (Z-sets).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from headrace.algebra.properties.order import equal_means_same
 from headrace.algebra.relations import Aggregate, Empty, Filter, Project, Relation
-from headrace.algebra.scalar import as_column, column, compose
-from headrace.algebra.tree import unweighted
+from headrace.algebra.scalar import as_column, cast, column, compose
+from headrace.algebra.tree import identity, unweighted
 from headrace.ivm.change import total, union_all, weigh
-from headrace.names import WEIGHT
+from headrace.names import RESERVED_PREFIX, WEIGHT
 
 CHANGED = compose("{w} <> 0", w=column(WEIGHT))
 """The weight is not zero."""
@@ -57,6 +57,34 @@ def difference_below(old: Relation, new: Relation, types: Mapping[str, str]) -> 
         new: The rows after, with the same columns.
         types: Types of columns by name, as far as known.
     """
-    if all(name in types and equal_means_same(types[name]) for name in old.columns):
+    if not inexact(old.columns, types):
         return difference(old, new)
     return union_all(weigh(new, 1), weigh(old, -1))
+
+
+def inexact(columns: Iterable[str], types: Mapping[str, str]) -> tuple[str, ...]:
+    """List the columns that may have equal values which are not the same, such as 0.0 and -0.0.
+
+    Args:
+        columns: The columns; those of unknown types are among them.
+        types: Types of columns by name, as far as known.
+    """
+    return tuple(name for name in columns if name not in types or not equal_means_same(types[name]))
+
+
+def shown_change(change: Relation, types: Mapping[str, str]) -> Relation:
+    """Add up the weights of rows that are the same: what may be inexact is compared by text too.
+
+    Args:
+        change: A weighted relation.
+        types: Types of columns by name, as far as known.
+
+    Returns:
+        A relation that has a row where the change has one that is not cancelled, with columns of its own.
+    """
+    texts = tuple(
+        (f"{RESERVED_PREFIX}text.{name}", cast(column(name), "STRING"))
+        for name in inexact(unweighted(change.columns), types)
+    )
+    kept = identity(unweighted(change.columns))
+    return consolidate(Project(change, (*kept, *texts, (WEIGHT, column(WEIGHT)))) if texts else change)

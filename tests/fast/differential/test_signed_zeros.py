@@ -46,6 +46,23 @@ def test_zeros_of_columns_whose_types_follow_from_expressions(value: str, rows: 
         view.step(window)
 
 
+ZERO, MINUS_ZERO, ONE = ("a", 0.0, 1), ("a", -0.0, 1), ("b", 1.0, 2)
+SINGLE = (
+    "SELECT n, CAST(m.v AS STRING) AS s FROM (SELECT n FROM w WHERE f > 0) a CROSS JOIN (SELECT {} AS v FROM w"
+    " WHERE k = 'a') m"
+)
+
+
+@pytest.mark.parametrize("value", ["max(f)", "-max(f)"])
+def test_one_value_that_becomes_the_other_zero(value: str) -> None:
+    windows = ({"w": ((-1, ZERO), (1, MINUS_ZERO))}, {"w": ((1, ("a", -7.0, 3)),)}, {"w": ((1, ("a", 8.0, 3)),)})
+    executor = DuckExecutor()
+    view = Maintained(executor, Case(SINGLE.format(value), (Table("w", COLUMNS, (ZERO, ONE)),), windows))
+    for window, moves in zip(windows, (True, False, True), strict=True):
+        view.step(window)
+        assert bool(executor.rows("SELECT * FROM revalued")) == moves, "for an unchanged value nothing else is read"
+
+
 @pytest.mark.parametrize("query", QUERIES)
 def test_zeros_of_both_signs_below_what_shows_them(query: str) -> None:
     view = Maintained(DuckExecutor(), Case(query, (Table("w", COLUMNS, ROWS),), WINDOWS))

@@ -43,7 +43,7 @@ def column_types(tree: Relation, describe_relation: DescribeRelation, *, compute
 
 
 def asks_for_types(tree: Relation, types: Mapping[str, str]) -> bool:
-    """Return whether a change is added up below another operator by columns whose types are unknown.
+    """Return whether changes are added up below an operator by columns of unknown types.
 
     Args:
         tree: The query.

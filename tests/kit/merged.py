@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.algebra.relations import Filter, Project, Relation, Repeat, Union
+from headrace.algebra.relations import Filter, Project, Relation, Repeat, SemiJoin, Union
 from headrace.algebra.scalar import column, compose
 from headrace.algebra.tree import identity
 from headrace.ivm.change import arrange, weigh
@@ -18,9 +18,11 @@ def merged_state(state: Relation, change: Relation, key: tuple[str, ...] | None)
     Args:
         state: The table as it is.
         change: Its columns and WEIGHT.
-        key: As in `TableChange`: None for a bag.
+        key: As in `TableChange`: None for a bag, of which rows must be there to be removed.
     """
     columns = state.columns
+    if key is not None:
+        return _by_key(state, change, key)
     total = consolidate(Union((weigh(state, 1), arrange(change, columns))))
     message = "raise_error('[STATE_DIVERGED] a change removes rows that the stream table does not have')"
     # rows that cancel out have zero, and may be looked at before they are left out: Spark chooses the order of filters
@@ -28,4 +30,11 @@ def merged_state(state: Relation, change: Relation, key: tuple[str, ...] | None)
     weights = Project(total, (*identity(columns), (WEIGHT, checked)))
     # the check must be evaluated, so the weight is always read: by repeating, or by the filter
     found = Filter(weights, compose("{w} > 0", w=_WEIGHT))
-    return Repeat(found) if key is None else Project(found, identity(columns))
+    return Repeat(found)
+
+
+def _by_key(state: Relation, change: Relation, key: tuple[str, ...]) -> Relation:
+    """The table with new rows in the place of those of their keys, as a table with a key is written."""
+    gone = Filter(change, compose("{w} < 0", w=_WEIGHT))
+    stay = SemiJoin(state, Project(gone, identity(key or state.columns)), tuple((k, k) for k in key), anti=True)
+    return Union((stay, Project(Filter(change, compose("{w} > 0", w=_WEIGHT)), identity(state.columns))))

@@ -61,6 +61,24 @@ def test_a_union_of_structs_keeps_the_names_of_their_fields(hr: Headrace, ns: st
     assert hr.verify(f"{ns}.s").ok
 
 
+def test_texts_of_zeros_follow_their_signs(hr: Headrace, ns: str) -> None:
+    hr.spark.sql(f"CREATE TABLE lake.{ns}.z (k INT, n INT, x DOUBLE) USING iceberg")
+    hr.spark.sql(f"INSERT INTO lake.{ns}.z VALUES (1, 1, -0.0D)")
+    greatest = f"SELECT CAST(max(x) AS STRING) AS m FROM {ns}.z GROUP BY k"
+    hr.create_stream_table(f"{ns}.s", greatest, refresh_mode="DIFFERENTIAL")
+    changes = (
+        ("INSERT INTO {} VALUES (1, 2, 0.0D)", "-0.0"),
+        ("UPDATE {} SET x = -5.0D WHERE n = 1", "0.0"),
+        ("UPDATE {} SET x = -0.0D WHERE n = 2", "-0.0"),
+        ("UPDATE {} SET x = 0.0D WHERE n = 2", "0.0"),
+        ("INSERT INTO {} VALUES (1, 3, 9.0D)", "9.0"),
+    )
+    for change, expected in changes:
+        hr.spark.sql(change.format(f"lake.{ns}.z"))
+        assert hr.refresh(f"{ns}.s").mode is Mode.DIFFERENTIAL
+        assert [row.m for row in hr.spark.table(f"lake.{ns}.s").collect()] == [expected], change
+
+
 def test_values_without_equality_are_counted(hr: Headrace, ns: str) -> None:
     hr.spark.sql(f"CREATE TABLE lake.{ns}.d (src INT, ts INT, doc STRING) USING iceberg")
     hr.spark.sql(f"INSERT INTO lake.{ns}.d VALUES (1, 1, '[1]'), (1, 2, '{{'), (1, 3, 'true')")

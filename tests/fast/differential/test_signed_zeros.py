@@ -68,3 +68,27 @@ def test_zeros_of_both_signs_below_what_shows_them(query: str) -> None:
     view = Maintained(DuckExecutor(), Case(query, (Table("w", COLUMNS, ROWS),), WINDOWS))
     for window in WINDOWS:
         view.step(window)
+
+
+AT_THE_TOP = (
+    "SELECT CAST(max(f) AS STRING) AS m FROM w GROUP BY k",
+    "SELECT k, CAST(max(f) AS STRING) AS m FROM w GROUP BY k",
+    "SELECT k, CAST(max(CAST(f AS FLOAT)) AS STRING) AS m, count(f) AS c FROM w GROUP BY k",
+    "SELECT CAST(max(f) AS STRING) AS m, CAST(min(f) AS STRING) AS l, max(n) AS n FROM w",
+    "SELECT CAST(max(struct(f, 1)) AS STRING) AS m FROM w GROUP BY k",
+)
+ALONE_CHANGED = (
+    {"w": ((-1, ("a", -0.0, 1)), (1, ("a", 0.0, 2)))},
+    {"w": ((-1, ("a", 0.0, 2)), (1, ("a", -0.0, 3)))},
+    {"w": ((-1, ("a", -0.0, 3)), (1, ("a", 7.0, 4)), (1, ("a", 0.0, 5)))},
+    {"w": ((-1, ("a", 7.0, 4)), (-1, ("a", 0.0, 5)), (1, ("a", -0.0, 6)))},
+    {"w": ((-1, ("a", -0.0, 6)),)},
+)
+
+
+@pytest.mark.parametrize("query", AT_THE_TOP)
+def test_zeros_of_both_signs_in_groups_that_are_remembered(query: str) -> None:
+    case = Case(query, (Table("w", COLUMNS, (("a", -0.0, 1),)),), ALONE_CHANGED)
+    view = Maintained(DuckExecutor(), case)
+    for window in ALONE_CHANGED:
+        view.step(window)

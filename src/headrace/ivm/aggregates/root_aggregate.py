@@ -9,6 +9,7 @@ Source: Palpanas et al., Incremental Maintenance for Non-Distributive Aggregate 
 
 from __future__ import annotations
 
+from headrace.algebra.properties.order import equal_means_same, is_float
 from headrace.algebra.relations import (
     Aggregate,
     AggregateCall,
@@ -21,12 +22,12 @@ from headrace.algebra.relations import (
     Stored,
 )
 from headrace.algebra.scalar import TRUE, Scalar, all_of, any_of, as_column, cast, column, compose, substitute
-from headrace.algebra.tree import identity
+from headrace.algebra.tree import identity, unweighted
 from headrace.ivm.affected_keys import touched
 from headrace.ivm.aggregates.accumulators import HIGH, LOST, LOW, ROWS, Accumulator, Kind, change_call, joined_halves
 from headrace.ivm.append_only import only_inserts
-from headrace.ivm.change import Change, union_all, weigh
-from headrace.ivm.consolidate import consolidate
+from headrace.ivm.change import Change, total, union_all, weigh
+from headrace.ivm.consolidate import CHANGED, consolidate
 from headrace.ivm.program import Counts, DeltaProgram, FullProgram, TableChange
 from headrace.ivm.query_root import Root
 from headrace.ivm.rules.replicate import multiplied
@@ -200,7 +201,7 @@ def _added(root: Root, change: Change) -> Relation:
     accumulators = root.plan.accumulators
     if _may_lose_extreme(root, change):
         # a value that came and went within the change must be seen as neither, so equal rows are summed up first
-        rows = consolidate(_needed(root, rows))
+        rows = _added_up(root, _needed(root, rows))
     halved = [ADD + a.name for a in accumulators if a.halved(ansi=change.ansi)]
     calls = tuple(call for a in accumulators for call in change_call(a, ADD, ansi=change.ansi))
     halves = {prefix + name for name in halved for prefix in (HIGH, LOW)}
@@ -226,6 +227,36 @@ def _needed(root: Root, rows: Relation) -> Relation:
             read |= call.filter.columns if call.filter is not None else set()
     kept = (c for c in rows.columns if c in read or c in counted)
     return Project(rows, tuple((c, column(c) if c in read else _there(c)) for c in kept))
+
+
+def _added_up(root: Root, rows: Relation) -> Relation:
+    """Add up equal rows, but keep apart those of which extremes may differ, as 0.0 and -0.0 do."""
+    loose = {name: a.type for a in root.plan.accumulators if (name := _loose(a)) is not None}
+    if not loose:
+        return consolidate(rows)
+    # grouping by a zero makes it one without a sign, so that values themselves go beside those that are grouped by
+    marks = tuple((_MARK + name, _told_apart(name, type_)) for name, type_ in loose.items())
+    own = tuple((_OWN + name, column(name)) for name in loose)
+    marked = Project(rows, (*identity(rows.columns), *marks, *own))
+    keys = (*unweighted(rows.columns), *(name for name, _ in marks))
+    kept = tuple(AggregateCall(name, "any_value", column(name)) for name, _ in own)
+    summed = Filter(Aggregate(marked, keys, (*kept, total(WEIGHT))), CHANGED)
+    return Project(summed, tuple((c, column(_OWN + c if c in loose else c)) for c in rows.columns))
+
+
+_MARK, _OWN = "__hr_mark.", "__hr_own."
+
+
+def _loose(a: Accumulator) -> str | None:
+    """Return the column of whose values an extreme is taken, where equal ones may differ."""
+    argument = a.scratch.argument if a.extreme and not equal_means_same(a.type or "") else None
+    return None if argument is None else as_column(argument)
+
+
+def _told_apart(name: str, type_: str | None) -> Scalar:
+    """Return what is different for values of a column that are equal and not the same."""
+    as_text = "CASE WHEN {x} = 0 THEN CAST({x} AS STRING) END" if is_float(type_ or "") else "CAST({x} AS STRING)"
+    return compose(as_text, x=column(name))
 
 
 def _counted(call: AggregateCall) -> str | None:
@@ -273,9 +304,12 @@ def _checked(total: Scalar) -> Scalar:
 
 def _left(a: Accumulator) -> Scalar:
     """Return whether the old extreme may be lost and no gained value replaces it."""
-    reaches = "<=" if a.kind is Kind.MIN else ">="
+    beyond = "<" if a.kind is Kind.MIN else ">"
+    reaches = f"{beyond}="
+    # a value that only equals the lost one, and is not the same, may not be taken for it
+    replaces = reaches if equal_means_same(a.type or "") else beyond
     return compose(
-        f"{{lost}} {reaches} {{old}} AND NOT COALESCE({{add}} {reaches} {{old}}, false)",
+        f"{{lost}} {reaches} {{old}} AND NOT COALESCE({{add}} {replaces} {{old}}, false)",
         lost=column(LOST + ADD + a.name),
         old=column(OLD + a.name),
         add=column(ADD + a.name),
@@ -330,21 +364,33 @@ def existed(root: Root, when: str) -> Scalar:
     return compose("{n} IS NOT NULL", n=rows) if when == OLD else compose("{n} > 0", n=rows)
 
 
-def _differ(columns: tuple[str, ...], was: Scalar, is_: Scalar, key: tuple[str, ...]) -> Scalar:
+def _differ(
+    columns: tuple[str, ...], was: Scalar, is_: Scalar, key: tuple[str, ...], loose: frozenset[str] = frozenset()
+) -> Scalar:
     """Return whether the old and the new row differ.
 
     Columns are OLD and NEW ones, or bare for a key.
+
+    Args:
+        columns: The columns of both.
+        was: Whether there is an old row.
+        is_: Whether there is a new one.
+        key: Columns in which they agree.
+        loose: Columns in which equal values may differ, as 0.0 and -0.0 do: they must show the same text.
     """
     values = tuple(c for c in columns if c not in key)
-    same = " AND ".join(f"{{o{i}}} <=> {{n{i}}}" for i in range(len(values))) or "true"
+    compared = [f"{{o{i}}} <=> {{n{i}}}" for i in range(len(values))]
+    compared += [f"CAST({{o{i}}} AS STRING) <=> CAST({{n{i}}} AS STRING)" for i, c in enumerate(values) if c in loose]
+    same = " AND ".join(compared) or "true"
     parts = {f"o{i}": column(OLD + c) for i, c in enumerate(values)}
     parts |= {f"n{i}": column(NEW + c) for i, c in enumerate(values)}
     return compose("NOT ({was} AND {is_} AND " + same + ")", was=was, is_=is_, **parts)
 
 
-def _both_ways(sides: Relation, columns: tuple[str, ...], was: Scalar, is_: Scalar, key: tuple[str, ...]) -> Relation:
+def _both_ways(
+    sides: Relation, columns: tuple[str, ...], was: Scalar, is_: Scalar, key: tuple[str, ...], differ: Scalar
+) -> Relation:
     """Return −old + new for rows where they differ; arguments as for `_differ`."""
-    differ = _differ(columns, was, is_, key)
 
     def side(when: str, shown: Scalar, weight: int) -> Relation:
         rows = Filter(Filter(sides, shown), differ) if shown != TRUE else Filter(sides, differ)
@@ -362,8 +408,11 @@ def companion_change(root: Root, kept: Stored) -> TableChange:
     """
     key = _key_names(root)
     was, is_ = existed(root, OLD), existed(root, NEW)
-    change = _both_ways(kept, root.companion, was, is_, key)
-    return TableChange(change, key, _counts(kept, was, is_, _differ(root.companion, was, is_, key)))
+    # what the state shows of an accumulator may tell values apart that are equal
+    loose = frozenset(a.name for a in root.plan.accumulators if not equal_means_same(a.type or ""))
+    differ = _differ(root.companion, was, is_, key, loose)
+    change = _both_ways(kept, root.companion, was, is_, key, differ)
+    return TableChange(change, key, _counts(kept, was, is_, differ))
 
 
 def _counts(kept: Stored, was: Scalar, is_: Scalar, differ: Scalar) -> Counts:
@@ -390,14 +439,14 @@ def state_change(root: Root, kept: Stored) -> TableChange:
             items += [(when + name, _guarded(root, scalar, when)) for when in (OLD, NEW)]
     names = tuple(name for name, _ in _shown_items(root))
     sides = Project(kept, tuple(items))
-    change = _both_ways(sides, names, column(_WAS), column(_IS), key or ())
+    differ = _differ(names, column(_WAS), column(_IS), key or ())
+    change = _both_ways(sides, names, column(_WAS), column(_IS), key or (), differ)
     if root.copies is not None:
         change = multiplied(change, _COPIES)
     if key is None:
         return TableChange(consolidate(change), None)
     values = dict(items)
-    differ = substitute(_differ(names, column(_WAS), column(_IS), key), values)
-    return TableChange(change, key, _counts(kept, values[_WAS], values[_IS], differ))
+    return TableChange(change, key, _counts(kept, values[_WAS], values[_IS], substitute(differ, values)))
 
 
 def _value(root: Root, scalar: Scalar, when: str) -> Scalar:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from headrace.algebra.relations import Relation, SemiJoin
 from headrace.algebra.tree import transform
 from headrace.algebra.types import is_integer
+from headrace.names import RESERVED_PREFIX
 
 
 def mark_integer_keys(relation: Relation, types: Mapping[str, str] | None = None) -> Relation:
@@ -19,10 +20,14 @@ def mark_integer_keys(relation: Relation, types: Mapping[str, str] | None = None
     """
     known = types or {}
 
+    def of_right(name: str) -> str | None:
+        # keys that rules name are those of a change, of the types of what they are looked up in
+        return known.get(name, "int" if name.startswith(RESERVED_PREFIX) else None)
+
     def told(node: Relation) -> Relation:
         if not isinstance(node, SemiJoin):
             return node
-        numbers = node.numbers | {a for a, b in node.on if is_integer(known.get(a)) and is_integer(known.get(b, "int"))}
+        numbers = node.numbers | {a for a, b in node.on if is_integer(known.get(a)) and is_integer(of_right(b))}
         return node if numbers == node.numbers else replace(node, numbers=numbers)
 
     return transform(relation, told)

@@ -14,16 +14,17 @@ def scan(table: str, column: str) -> Scan:
 
 
 @pytest.mark.parametrize(
-    ("types", "marked"),
+    ("key", "types", "marked"),
     [
-        ({"a": "int", "b": "bigint"}, True),
-        ({"a": "int"}, True),  # keys of a change, whose types are those of what they are looked up in
-        ({"a": "int", "b": "boolean"}, False),
-        ({"a": "int", "b": "string"}, False),
-        ({"a": "string", "b": "int"}, False),
+        ("b", {"a": "int", "b": "bigint"}, True),
+        ("__hr_key0", {"a": "int"}, True),  # of a change, with types of what they are looked up in
+        ("b", {"a": "int"}, False),  # computed
+        ("b", {"a": "int", "b": "boolean"}, False),
+        ("b", {"a": "int", "b": "string"}, False),
+        ("b", {"a": "string", "b": "int"}, False),
     ],
 )
-def test_both_sides_are_whole_numbers(types: dict[str, str], marked: bool) -> None:
-    found = mark_integer_keys(SemiJoin(scan("t", "a"), scan("u", "b"), (("a", "b"),)), types)
+def test_both_sides_are_whole_numbers(key: str, types: dict[str, str], marked: bool) -> None:
+    found = mark_integer_keys(SemiJoin(scan("t", "a"), scan("u", key), (("a", key),)), types)
     assert isinstance(found, SemiJoin)
     assert found.numbers == ({"a"} if marked else frozenset())

@@ -75,6 +75,23 @@ def test_programs_of_many_operators_are_left_as_they_are(monkeypatch: pytest.Mon
     assert not any(step.semijoin for step in _program(LATE, "orders", "lines").steps)
 
 
+@pytest.mark.parametrize(
+    ("conditions", "applied"),
+    [
+        ("l.price > 1 AND l.code LIKE '1%' AND l.price < 5", {"price > 1"}),
+        ("l.code RLIKE '^[0-9]+$' AND l.price < 5", set()),
+        ("l.code::INT > 5 AND l.price < 5", set()),
+    ],
+)
+def test_conditions_come_behind_what_guards_them(conditions: str, applied: set[str]) -> None:
+    """A row that RLIKE rejects may fail where a text is compared with a number."""
+    lines = (*LINES, Column("code", "string"))
+    query = LATE.replace("l.price > 1", conditions)
+    (semijoin,) = (step for step in _program(query, "orders", "lines", lines=lines).steps if step.semijoin)
+    found = [node.condition.sql for node in walk(semijoin.relation) if isinstance(node, Filter)]
+    assert {each.replace("`", "") for each in found if "__hr" not in each} == applied
+
+
 def test_not_where_it_was_found_to_be_large() -> None:
     barred = frozenset({(table_name("lines"), ("order_id",))})
     program = _program(LATE, "orders", "lines", barred=barred)

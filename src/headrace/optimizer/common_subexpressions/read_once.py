@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import islice, takewhile
 
 from headrace.algebra.properties.order import equal_means_same
 from headrace.algebra.relations import Moment, Project, Relation, Replicate, Stored
-from headrace.algebra.scalar import Scalar, all_of, column
+from headrace.algebra.scalar import Scalar, all_of, column, has_word
 from headrace.algebra.tree import walk
 from headrace.ivm.program import DeltaProgram, Key, Step, free_name
 from headrace.names import TableName
@@ -163,9 +163,10 @@ class _Program:
     def _step(self, key: Key, wanted: list[tuple[Reading, Demand]]) -> Step:
         source = key[0]
         fields = {name: self.types.get(out, "") for reading, _ in wanted for out, name in reading.scan.fields}
-        condition = all_of(
-            c for c in wanted[0][0].conditions if _quick(c) and all(c in reading.conditions for reading, _ in wanted)
-        )
+        # each may be what keeps those behind it from failing, so that none is left out between others
+        alike = zip(*(reading.conditions for reading, _ in wanted), strict=False)
+        first = takewhile(lambda each: _quick(each[0]) and len(set(each)) == 1, alike)
+        condition = all_of(each[0] for each in first)
         keys = united(demand.values for _, demand in wanted)
         name, changed = free_name(SEMIJOIN, self.program.steps), source in self.changed
         return semijoin_step(name, key, keys, fields, changed=changed, condition=condition)
@@ -206,4 +207,4 @@ def looked_into(step: Step) -> bool:
 
 def _quick(condition: Scalar) -> bool:
     """Return whether a condition is cheaper than a lookup; others stay with their readers."""
-    return not condition.facts.patterns and not condition.facts.calls
+    return not condition.facts.patterns and not condition.facts.calls and not has_word(condition, "::")

@@ -31,11 +31,16 @@ class FailedStrategies:
     def __init__(self, memory: TableMemory | None = None) -> None:
         self._lock = Lock()
         self._refreshes = PerTable[int](memory)
-        self._failed: dict[tuple[Strategy, TableName], dict[Names, Mapping[TableName, int]]] = {}
+        self._failed: dict[tuple[Strategy, TableName], dict[Names, dict[TableName, int]]] = {}
 
     def count_refresh(self, table: TableName) -> None:
         """Count a refresh of a stream table; the only way in which failures grow older."""
-        self._refreshes.update(table, lambda count: (count or 0) + 1)
+        with self._lock:
+            if self._refreshes.get(table) is None:  # it may be another one of the same name that was counted before
+                for failed in self._failed.values():
+                    for then in failed.values():
+                        then.pop(table, None)
+            self._refreshes.update(table, lambda count: (count or 0) + 1)
 
     def add(self, strategy: Strategy, subject: TableName, names: Names) -> None:
         """Leave a strategy out for the next `OFF_FOR` refreshes of each table that would use it.

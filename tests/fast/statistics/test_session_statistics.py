@@ -85,6 +85,20 @@ def test_a_table_that_comes_later_leaves_it_out_as_long() -> None:
     assert off == [True] * OFF_FOR + [False] * 2
 
 
+def test_a_table_created_again_counts_from_the_beginning() -> None:
+    memory = TableMemory()
+    statistics = SessionStatistics(memory)
+    for _ in range(500):
+        statistics.observe(RefreshBegan(REVENUE))
+    statistics.observe(StrategyFailed(Strategy.READ_ONCE, ORDERS, KEY))
+    memory.keep_only([TOP])
+    off = []
+    for _ in range(600):
+        statistics.observe(RefreshBegan(REVENUE))
+        off.append(is_off(statistics, REVENUE))
+    assert off == [True] * OFF_FOR + [False] * (600 - OFF_FOR)
+
+
 def test_strategies_subjects_and_columns_are_told_apart() -> None:
     statistics = SessionStatistics()
     statistics.observe(RefreshBegan(REVENUE))

@@ -160,16 +160,17 @@ class Preparation:
         choice = planned.choice
         self._begun(name, choice, attempt)
         generation = state.table.generation
-        try:
-            outcome = Outcome(jobs=0) if choice.mode is Mode.NO_CHANGE else self._run(planned, attempt)
-        except HeadraceError as error:
-            other = self._otherwise(planned, error)
-            if other is None:
-                raise
-            self.catalog.reset_staging(state.table.stored, held=leases())
-            planned, choice = other, other.choice
-            self._begun(name, choice, attempt)
-            outcome = self._run(planned, attempt)
+        outcome = Outcome(jobs=0) if choice.mode is Mode.NO_CHANGE else None
+        while outcome is None:
+            try:
+                outcome = self._run(planned, attempt)
+            except HeadraceError as error:
+                other = self._otherwise(planned, error)
+                if other is None:
+                    raise
+                self.catalog.reset_staging(state.table.stored, held=leases())
+                planned, choice = other, other.choice
+                self._begun(name, choice, attempt)
         done = Finished(
             planned.facts,
             choice,

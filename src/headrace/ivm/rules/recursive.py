@@ -3,7 +3,7 @@
 A recursion ρ over a start A and a step S gives T = A ⊎ S(T), copies and all: a row as often as there are ways to it.
 As long as sources only gain rows and S is monotone in them, ΔT = ΔA ⊎ ΔS(T) ⊎ S′(ΔT), which is a recursion again: it
 starts from what the new rows give at once, and goes on from there (semi-naive evaluation). S takes each row by itself,
-so nothing is counted twice. Else rows are taken back and found again; see `delta.rederive`. At the root T is the stream
+so nothing is counted twice. Else rows are taken back and found again; see `rederived`. At the root T is the stream
 table. Below another operator T has to be computed, as it was, and Δρ = ρ′ − ρ where rows may have gone.
 Source: Bancilhon, Ramakrishnan, An Amateur's Introduction to Recursive Query Processing Strategies, SIGMOD 1986.
 """

@@ -1,7 +1,7 @@
 """Finds which rows of each scan can matter to a result.
 
 Of a join, only rows with the other side's keys matter; of the other side of an outer join, a semi-join or an anti-join,
-those with the keys of the rows that are judged. Where a key's values come from is found by `delta.domain`.
+those with the keys of the rows that are judged. Where a key's values come from is found by `Domains`.
 """
 
 from __future__ import annotations

@@ -90,6 +90,7 @@ class Fixpoint:
         self._now: dict[TableName, str] = {}
         self._before: dict[TableName, str] = {}
         self._new: dict[TableName, tuple[str, int]] = {}
+        self._programs: dict[tuple[TableName, frozenset[TableName]], DeltaProgram | None] = {}
         self._broadcast = True
 
     def close(self) -> None:
@@ -166,7 +167,9 @@ class Fixpoint:
         return lambda: self._kept_gain(name, lower(relation, self._bind(name)))
 
     def _gains(self, name: TableName, changed: frozenset[TableName]) -> Callable[[], tuple[str, int] | None]:
-        program = self.members[name].view.gains_program(changed)
+        if (name, changed) not in self._programs:  # most rounds ask for the same
+            self._programs[name, changed] = self.members[name].view.gains_program(changed)
+        program = self._programs[name, changed]
         return lambda: None if program is None else self._run(name, program)
 
     def _run(self, name: TableName, program: DeltaProgram) -> tuple[str, int] | None:
@@ -199,7 +202,7 @@ class Fixpoint:
                 sql = lower(step.relation, bind, hints=hints)
                 if isinstance(final, Stored) and step.name == final.name:
                     return self._kept_gain(name, sql)
-                if step.only_if is not None and not self.runner.run(f"SELECT 1 FROM ({lower(step.only_if, bind)})"):
+                if step.only_if is not None and not self._has_rows(lower(step.only_if, bind)):
                     sql = f"SELECT * FROM ({sql}) WHERE false"
                 steps.append(self._view(name, step.name))
                 self.runner.materialize(steps[-1], sql)
@@ -207,6 +210,9 @@ class Fixpoint:
         finally:
             for view in reversed(steps):
                 self.runner.release(view)
+
+    def _has_rows(self, sql: str) -> bool:
+        return bool(self.runner.run(f"SELECT 1 FROM ({sql}) LIMIT 1"))
 
     def _kept_gain(self, name: TableName, sql: str) -> tuple[str, int] | None:
         view = self._view(name, "gained")

@@ -88,6 +88,13 @@ class RefreshFailed(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class RefreshGivenUp(Event):
+    """A refresh came to nothing, as what it was to be published with failed."""
+
+    table: str
+
+
+@dataclass(frozen=True, slots=True)
 class GroupPublished(Event):
     """Stream tables were published together in one transaction; `tables` are those that moved."""
 
@@ -356,6 +363,7 @@ PASSING: tuple[type[Event], ...] = (
     CycleFinished,
     StageStarted,
     StageFinished,
+    RefreshGivenUp,
     SchedulerLoad,
     SparkStarting,
     SparkStarted,

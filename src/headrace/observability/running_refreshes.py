@@ -7,7 +7,15 @@ import threading
 from dataclasses import dataclass
 from typing import Any
 
-from headrace.events import Event, RefreshFailed, RefreshFinished, RefreshStarted, StageFinished, StageStarted
+from headrace.events import (
+    Event,
+    RefreshFailed,
+    RefreshFinished,
+    RefreshGivenUp,
+    RefreshStarted,
+    StageFinished,
+    StageStarted,
+)
 
 MOST = 200
 """So many are remembered: events of one that was cut off by a lost Spark may never come."""
@@ -66,7 +74,7 @@ class RunningRefreshes:
                     self._running[event.table].stage = event.stage
                 case StageFinished() if event.table in self._running:
                     self._running[event.table].done += 1
-                case RefreshFinished() | RefreshFailed():
+                case RefreshFinished() | RefreshFailed() | RefreshGivenUp():
                     self._running.pop(event.table, None)
 
     def all(self) -> list[RunningRefresh]:

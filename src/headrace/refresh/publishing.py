@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from headrace.catalog import Catalog, ForeignWrite, HistoryEntry, Lease, Outcome, Publication
 from headrace.clock import Clock
 from headrace.errors import HeadraceError
-from headrace.events import Events, GroupPublished, Notice, RefreshFailed, RefreshFinished
+from headrace.events import Events, GroupPublished, Notice, RefreshFailed, RefreshFinished, RefreshGivenUp
 from headrace.names import TableName
 from headrace.refresh import gather_facts
 from headrace.refresh.guards import STOPPING
@@ -144,6 +144,11 @@ class Publishing:
                 self.catalog.reset_staging(table.stored)
         except HeadraceError:
             return  # the catalog itself is the trouble; the error that is already on its way says so
+
+    def tell_given_up(self, names: Sequence[TableName]) -> None:
+        """Tell that nothing comes of the refreshes of a group, whichever of them have begun."""
+        for name in names:
+            self.events.emit(RefreshGivenUp(str(name)))
 
     def given_up(self, done: Sequence[Finished], error: HeadraceError) -> None:
         """Record that refreshes come to nothing though no member of their group has failed.

@@ -15,7 +15,7 @@ from headrace.catalog import Catalog, Green, Mirror, Publication, SourceMove, So
 from headrace.definitions.details import Details, to_json
 from headrace.deploy.blue_settings import settings_of
 from headrace.errors import EnvironmentFault
-from headrace.events import RefreshFailed, RefreshFinished, RefreshStarted, StageFinished, StageStarted
+from headrace.events import RefreshFailed, RefreshFinished, RefreshGivenUp, RefreshStarted, StageFinished, StageStarted
 from headrace.observability.running_refreshes import RunningRefreshes
 from headrace.semantics import Semantics
 from headrace.sources.postgres.setup.open_capture import options_of
@@ -109,4 +109,7 @@ def test_a_refresh_is_told_with_its_stage_until_it_ends() -> None:
     assert (c["table"], c["stage"], c["stages"]) == ("s.c", None, 0)
     running.note(RefreshFinished("s.b", "FULL", 1, 0, 2.0))
     running.note(RefreshFailed("s.c", "CANCELLED", "It was cancelled."))
+    assert running.all() == []
+    running.note(RefreshStarted("s.b", "FULL", None, ()))
+    running.note(RefreshGivenUp("s.b"))  # another one of its group failed
     assert running.all() == []

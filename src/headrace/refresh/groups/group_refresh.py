@@ -234,6 +234,8 @@ class GroupRefresh:
             anew = [table for one in self._anew.values() for table in one.stored]
             self._publishing.put_back([*written, *begun, *anew], self._leases())
         self._stack.close()
+        if len(self._order.names) > 1:
+            self._publishing.tell_given_up(self._order.names)
         if isinstance(error, HeadraceError) and error.code == NOT_READY:
             self._publishing.given_up(self._done, error)
         elif isinstance(error, HeadraceError):

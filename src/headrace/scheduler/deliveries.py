@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import queue
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Generic, Protocol, TypeVar
 
 from headrace.errors import HeadraceError
 from headrace.events import Event, Events, GroupPublished, Notice, RefreshFinished, SinkWritten
+from headrace.scheduler.patience import Patience
 from headrace.scheduler.policy.backoff import PASSING
 
 LOOK, LONGEST = 0.25, 2.0
 """Seconds between two looks at what is due; they grow to the longest while nothing is, until this process publishes."""
+
+SOON = 0.5
+"""Seconds in which a thread that has nothing under way ends, so that nothing need be said of it."""
 
 AT_ONCE = 8
 """Batches that are written side by side; one to a server that does not answer holds a place for some seconds."""
@@ -48,8 +52,14 @@ class Deliveries(Generic[Due]):
         self._running: set[str] = set()
         self._lock = threading.Lock()
         self._told = ""
+        self._left = False
+        self._waiting: queue.SimpleQueue[Due | None] = queue.SimpleQueue()  # None: the end
+        self._threads = [
+            threading.Thread(target=self._keep_writing, name=f"headrace-sink-{number}", daemon=True)
+            for number in range(AT_ONCE)
+        ]
 
-    def begin(self, pool: ThreadPoolExecutor) -> int:
+    def begin(self) -> int:
         """Start to write what is due and is not being written; return how much that was."""
         try:
             due = self._due()
@@ -63,9 +73,31 @@ class Deliveries(Generic[Due]):
                 if work.name in self._running:
                     continue
                 self._running.add(work.name)
-            pool.submit(self._run, work)
+            self._waiting.put(work)
             started += 1
+        for thread in self._threads[: self._at_once] if started else ():
+            if thread.ident is None:
+                thread.start()
         return started
+
+    def end(self, patience: Patience) -> None:
+        """Wait for what is being written; what outlasts patience is left alone."""
+        for _ in self._threads:
+            self._waiting.put(None)
+        for thread in [thread for thread in self._threads if thread.ident is not None]:
+            thread.join(SOON)
+            with self._lock:
+                names = ", ".join(sorted(self._running))
+            self._left |= not patience.wait_for(thread, f"the writing of {names}")
+
+    @property
+    def _at_once(self) -> int:
+        with self._lock:
+            return len(self._running)
+
+    def _keep_writing(self) -> None:
+        while (work := self._waiting.get()) is not None:
+            self._run(work)
 
     def _run(self, work: Due) -> None:
         try:
@@ -81,19 +113,25 @@ class Deliveries(Generic[Due]):
                 self._running.discard(work.name)
 
     def _tell(self, code: str, message: str) -> None:
-        if message != self._told:
+        if message != self._told and not self._left:
             self._told = message
             self._events.emit(Notice(f"A sink was not written; trying again. [{code}] {message}"))
 
 
 @contextmanager
-def delivering(due: Callable[[], Sequence[Due]], write: Callable[[Due], None], events: Events) -> Iterator[None]:
-    """Write sinks as they are due while the block lasts; finish what is under way at its end.
+def delivering(
+    due: Callable[[], Sequence[Due]],
+    write: Callable[[Due], None],
+    events: Events,
+    patience: Callable[[], Patience],
+) -> Iterator[None]:
+    """Write sinks as they are due while the block lasts; at its end wait a while for what is under way.
 
     Args:
         due: Says what is due.
         write: Writes it.
         events: Told what nobody foresaw.
+        patience: Says how long that is waited for.
     """
     ended, moved = threading.Event(), threading.Event()
     deliveries = Deliveries(due, write, events)
@@ -104,16 +142,15 @@ def delivering(due: Callable[[], Sequence[Due]], write: Callable[[Due], None], e
 
     def keep_delivering() -> None:
         pause = LOOK
-        with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="headrace-sink") as pool:
-            while not ended.is_set():
-                started = deliveries.begin(pool)
-                if moved.wait(pause):
-                    moved.clear()
-                    ended.wait(LOOK / 5)  # several stream tables may be published at once
-                pause = LOOK if started else min(2 * pause, LONGEST)
+        while not ended.is_set():
+            started = deliveries.begin()
+            if moved.wait(pause):
+                moved.clear()
+                ended.wait(LOOK / 5)  # several stream tables may be published at once
+            pause = LOOK if started else min(2 * pause, LONGEST)
 
     unsubscribe = events.subscribe(heard)
-    thread = threading.Thread(target=keep_delivering, name="headrace-sinks")
+    thread = threading.Thread(target=keep_delivering, name="headrace-sinks", daemon=True)
     thread.start()
     try:
         yield
@@ -121,4 +158,6 @@ def delivering(due: Callable[[], Sequence[Due]], write: Callable[[Due], None], e
         unsubscribe()
         ended.set()
         moved.set()
-        thread.join()
+        thread.join(SOON)
+        patience().wait_for(thread, "a look at the sinks")
+        deliveries.end(patience())

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from headrace.errors import HeadraceError, InternalError
 from headrace.events import Event, Events, Notice, RefreshFailed, RefreshFinished
 from headrace.scheduler.lost_spark import LostSpark
+from headrace.scheduler.patience import Patience
 from headrace.scheduler.policy.backoff import PASSING
 
 Land = Callable[[threading.Event], HeadraceError | None]
@@ -17,6 +18,9 @@ Land = Callable[[threading.Event], HeadraceError | None]
 
 GIVE_WAY, LOOK = 1.0, 0.05
 """Seconds that a landing lets refreshes of what was just landed go first, at most; and between two looks at them."""
+
+SOON = 0.5
+"""Seconds in which a thread that lands nothing ends, so that nothing need be said of it."""
 
 LAND = "LAND"
 """What a landing's events give as mode."""
@@ -33,6 +37,7 @@ def landing(
     land: Land,
     events: Events,
     spark: LostSpark,
+    patience: Callable[[], Patience],
     landed: Callable[[], None] = lambda: None,
     refreshing: Callable[[], bool] = lambda: False,
 ) -> Iterator[None]:
@@ -44,6 +49,7 @@ def landing(
         land: Lands.
         events: Told of failures.
         spark: Told when Spark is lost: where nothing can be landed, nothing is refreshed that would notice.
+        patience: Says how long what is under way at the end is waited for; what outlasts that is left alone.
         landed: Called when something was landed.
         refreshing: Whether refreshes are under way.
     """
@@ -68,7 +74,7 @@ def landing(
             while busy.is_set() and refreshing() and not ended.is_set() and time.monotonic() < give_way:
                 ended.wait(LOOK)
 
-    thread = threading.Thread(target=keep_landing, name="headrace-landing")
+    thread = threading.Thread(target=keep_landing, name="headrace-landing", daemon=True)
     unsubscribe = events.subscribe(notice)
     thread.start()
     try:
@@ -76,7 +82,8 @@ def landing(
     finally:
         unsubscribe()
         ended.set()
-        thread.join()
+        thread.join(SOON)
+        patience().wait_for(thread, "the landing of database sources")
 
 
 def land_once(

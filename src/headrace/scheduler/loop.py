@@ -120,6 +120,7 @@ class Scheduler:
 
     Attributes:
         spark: To be told of a Spark that is lost.
+        patience: How long what runs may go on once the run is to end.
     """
 
     def __init__(
@@ -153,7 +154,7 @@ class Scheduler:
         self._nudged = False
         self._load: SchedulerLoad | None = None
         self._cycles = CyclesTold(events)
-        self._patience = Patience(events, rules.grace)
+        self.patience = Patience(events, rules.grace)
         self._refreshed = self._failed = 0
         self._over = threading.Event()
         self.spark = LostSpark(events, worker.restart)
@@ -183,7 +184,7 @@ class Scheduler:
             EnvironmentFault: `SPARK_LOST` when a Spark that is not ours is gone for good; why ours does not start.
         """
         self._register()
-        self._patience = Patience(self.events, self.rules.grace, at_once)
+        self.patience = Patience(self.events, self.rules.grace, at_once)
         self._dispatch.slots = 0  # until it was counted how many there are
         self._decisions.tell()
         results: list[RefreshResult] = []
@@ -197,8 +198,8 @@ class Scheduler:
                 for run in self._running.values():  # there are none, unless the loop broke
                     run.work.abandon()
                 self.spark.end()
-                self._deployments.end(self._patience)
-                self._idle.end(self._patience)
+                self._deployments.end(self.patience)
+                self._idle.end(self.patience)
                 with suppress(HeadraceError):
                     self.catalog.unregister_scheduler(self.owner)
                 self._cycles.note(busy=False)
@@ -250,7 +251,7 @@ class Scheduler:
 
     @property
     def _may_start(self) -> bool:
-        late = self._over.is_set() and self._patience.over
+        late = self._over.is_set() and self.patience.over
         return not (late or self.spark.away or self._outage.lasts)
 
     def _occupied(self) -> tuple[str, ...]:
@@ -577,8 +578,8 @@ class Scheduler:
         """
         for unit in self._dispatch.clear():
             self._cuts.pop(unit, None)
-        self._patience.begin([str(member) for run in self._running.values() for member in run.members])
-        if self._patience.over:
+        self.patience.begin([str(member) for run in self._running.values() for member in run.members])
+        if self.patience.over:
             for run in self._running.values():
                 self._cancel(run.members)
             for unit in [unit for unit in self._running if not self._dispatch.active(unit)]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 
@@ -10,6 +11,7 @@ from headrace.errors import EnvironmentFault
 from headrace.events import Event, Events, Notice, RefreshFailed, RefreshFinished
 from headrace.scheduler.landings import land_once, landing
 from headrace.scheduler.lost_spark import LostSpark
+from headrace.scheduler.patience import Patience
 
 
 @pytest.fixture(autouse=True)
@@ -29,6 +31,10 @@ def heard(events: Events) -> list[str]:
     return told
 
 
+def patient() -> Patience:
+    return Patience(Events(), 180)
+
+
 def test_what_nobody_foresaw_is_told_once_and_landing_goes_on() -> None:
     events, calls, often = Events(), [], threading.Event()
     told = heard(events)
@@ -39,7 +45,7 @@ def test_what_nobody_foresaw_is_told_once_and_landing_goes_on() -> None:
             often.set()
         raise KeyError("oid")
 
-    with landing(land, events, LostSpark(events)):
+    with landing(land, events, LostSpark(events), patient):
         assert often.wait(180)
     assert ["LANDING_BROKE" in text for text in told] == [True]
 
@@ -56,7 +62,7 @@ def test_what_was_landed_is_told_at_once_and_the_next_landing_begins_soon(monkey
             idle.set()
 
     events.subscribe(lambda _: None)
-    with landing(land, events, LostSpark(events), lambda: woken.append(1)):
+    with landing(land, events, LostSpark(events), patient, lambda: woken.append(1)):
         assert idle.wait(180)
         events.emit(RefreshFinished("shop.revenue", "DIFFERENTIAL", 1, 0, 0.1))
     assert (len(calls), len(woken)) == (3, 2)
@@ -69,8 +75,25 @@ def test_an_end_reaches_a_landing_that_is_under_way() -> None:
         begun.set()
         assert ended.wait(180)
 
-    with landing(land, Events(), LostSpark(Events())):  # the block is entered while the first landing still runs
+    with landing(land, Events(), LostSpark(Events()), patient):  # the block is entered while the first still runs
         assert begun.wait(180)
+
+
+def test_a_landing_that_does_not_end_is_left_to_itself() -> None:
+    begun, free, at_once, events = threading.Event(), threading.Event(), threading.Event(), Events()
+    told, patience = heard(events), Patience(events, 600, at_once)
+
+    def land(_: threading.Event) -> None:
+        begun.set()
+        free.wait(60)
+
+    since = time.monotonic()
+    with landing(land, events, LostSpark(events), lambda: patience):
+        assert begun.wait(180)
+        threading.Timer(1.5, at_once.set).start()
+    assert time.monotonic() - since < 30
+    assert ["landing of database sources" in text for text in told] == [True]
+    free.set()
 
 
 def test_a_spark_that_is_lost_for_landings_alone_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,7 +107,7 @@ def test_a_spark_that_is_lost_for_landings_alone_is_noticed(monkeypatch: pytest.
             often.set()
         return EnvironmentFault("SPARK_LOST", "It is gone.", retryable=True)
 
-    with landing(land, Events(), spark):
+    with landing(land, Events(), spark, patient):
         assert often.wait(180)
     assert spark.gone is not None
 

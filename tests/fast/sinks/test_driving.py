@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -15,6 +16,7 @@ from headrace.errors import EnvironmentFault
 from headrace.events import Events, Notice
 from headrace.names import LAKE, TableName
 from headrace.scheduler.deliveries import delivering
+from headrace.scheduler.patience import Patience
 
 NOW = dt.datetime(2026, 3, 1, 6, tzinfo=dt.UTC)
 SECOND = dt.timedelta(seconds=1)
@@ -109,8 +111,26 @@ def test_a_target_that_hangs_holds_up_nobody() -> None:
 
     events, told = Events(), list[Notice]()
     events.subscribe(lambda event: told.append(event) if isinstance(event, Notice) else None)
-    with delivering(due, write, events):
+    with delivering(due, write, events, lambda: Patience(events, 180)):
         assert twice.wait(30)
         free.set()
     assert begun.count("hangs") < begun.count("runs"), "what is being written is not begun again"
     assert not told, "whoever writes tells of failures of sinks"
+
+
+def test_a_target_that_hangs_at_the_end_is_left_to_itself() -> None:
+    begun, free, at_once, events = threading.Event(), threading.Event(), threading.Event(), Events()
+    told, patience = list[str](), Patience(events, 600, at_once)
+    events.subscribe(lambda event: told.append(event.message) if isinstance(event, Notice) else None)
+
+    def write(_: Work) -> None:
+        begun.set()
+        free.wait(60)
+
+    since = time.monotonic()
+    with delivering(lambda: [Work("hangs")], write, events, lambda: patience):
+        assert begun.wait(30)
+        threading.Timer(1.5, at_once.set).start()
+    assert time.monotonic() - since < 30
+    assert ["the writing of hangs" in text for text in told] == [True]
+    free.set()

@@ -24,6 +24,7 @@ from headrace.schedule import parse_schedule
 from headrace.scheduler.deliveries import delivering
 from headrace.scheduler.landings import Land, land_once, landing
 from headrace.scheduler.loop import Scheduler
+from headrace.scheduler.patience import Patience
 from headrace.scheduler.policy.backoff import PASSING
 from headrace.scheduler.rules import Rules
 from headrace.scheduler.work import RunSummary
@@ -146,12 +147,16 @@ def run(
     if dry_run:
         return RunSummary(planned=scheduler.plan())
     stop_requested, at_once = stopping or threading.Event(), threading.Event()
+
+    def patience() -> Patience:
+        return scheduler.patience  # that of its run, which has begun to run out before these are waited for
+
     with _telling(settings, events), noting_loads(catalog, events, SystemClock()):
         if not once:
             with (
                 _signals(stop_requested, at_once),
-                landing(land, events, scheduler.spark, scheduler.wake, scheduler.is_refreshing),
-                delivering(sinks.due, sinks.write_batch, events),
+                landing(land, events, scheduler.spark, patience, scheduler.wake, scheduler.is_refreshing),
+                delivering(sinks.due, sinks.write_batch, events, patience),
             ):
                 return _run(scheduler, stop_requested, at_once)
         failure = land_once(land, events)  # Ctrl-C still interrupts: there is nothing yet that could end with grace

@@ -125,7 +125,7 @@ def delivering(
     events: Events,
     patience: Callable[[], Patience],
 ) -> Iterator[None]:
-    """Write sinks as they are due while the block lasts; at its end wait a while for what is under way.
+    """Write sinks as they are due while the block lasts; wait a while at its end.
 
     Args:
         due: Says what is due.

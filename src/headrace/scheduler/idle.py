@@ -96,9 +96,12 @@ class Idle:
             self._at = name
             return True
 
+        self._at = None
         try:
             with self._spark.using(), holding_leases(self._catalog, [RESOURCE]):
                 self._worker.maintain(turn)
+            if self._at is not None:
+                self._spark.found()
             if self._undisturbed():
                 self._done.clear()  # else the rest comes when it is quiet again
         except HeadraceError as error:

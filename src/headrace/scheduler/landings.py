@@ -58,6 +58,7 @@ def landing(
     def notice(event: Event) -> None:
         if isinstance(event, RefreshFinished) and event.mode == LAND:
             busy.set()
+            spark.found()
             landed()
 
     def keep_landing() -> None:

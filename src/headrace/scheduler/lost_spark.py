@@ -15,7 +15,7 @@ from headrace.errors import EnvironmentFault, HeadraceError
 from headrace.events import Events, Notice
 
 PATIENCE_SECONDS = 30.0
-"""A session that is not ours is taken for gone after that time without a refresh that ends well."""
+"""A session that is not ours is taken for gone after that time without anything that uses it and ends well."""
 
 PAUSE_SECONDS = 2.0
 """Before the second try to start Spark; each further pause is twice as long."""
@@ -88,7 +88,7 @@ class LostSpark:
             self._mending.start()
 
     def found(self) -> None:
-        """Note that a refresh ended well."""
+        """Note that something that used it ended well: a refresh, a landing, maintenance."""
         self._since = None
 
     def end(self) -> None:

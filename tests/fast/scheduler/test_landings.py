@@ -6,6 +6,7 @@ import threading
 import time
 
 import pytest
+from kit.waiting import until
 
 from headrace.errors import EnvironmentFault
 from headrace.events import Event, Events, Notice, RefreshFailed, RefreshFinished
@@ -110,6 +111,26 @@ def test_a_spark_that_is_lost_for_landings_alone_is_noticed(monkeypatch: pytest.
     with landing(land, Events(), spark, patient):
         assert often.wait(180)
     assert spark.gone is not None
+
+
+def test_a_spark_that_landings_have_used_since_is_lost_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headrace.scheduler.lost_spark.PATIENCE_SECONDS", 0.5)
+    monkeypatch.setattr("headrace.scheduler.lost_spark.PAUSE_SECONDS", 0.01)
+    events, landed = Events(), threading.Event()
+    spark, lost = LostSpark(events), EnvironmentFault("SPARK_LOST", "It is gone.", retryable=True)
+
+    def land(_: threading.Event) -> None:
+        events.emit(RefreshFinished("shop", "LAND", 1, 0, 0.1))
+        landed.set()
+
+    for _ in range(2):
+        spark.lost(lost)
+        until(lambda: not spark.away)
+        landed.clear()
+        with landing(land, events, spark, patient):
+            assert landed.wait(180)
+        time.sleep(0.6)
+    assert spark.gone is None
 
 
 def test_who_was_faster_is_no_failure() -> None:

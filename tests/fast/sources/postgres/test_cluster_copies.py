@@ -14,7 +14,7 @@ from kit.citus_stand_in import StandIn, stand_in_servers
 from kit.logical import LogicalServer
 from kit.mirrored import Follower
 
-from headrace.errors import UserError
+from headrace.errors import EnvironmentFault, UserError
 from headrace.sources.postgres.setup.open_capture import LogCapture
 
 Follow = Callable[..., Follower]
@@ -50,8 +50,7 @@ def follow(nodes: StandIn, tmp_path: Path) -> Iterator[Follow]:
     yield begin
     for follower in begun:
         follower.capture().remove()
-    for node in nodes.nodes:
-        assert node.execute("SELECT slot_name FROM pg_replication_slots").fetchall() == []
+    assert installed(nodes) == [[], [], []]
 
 
 def landed(follower: Follower) -> list[tuple[str, bool]]:
@@ -160,3 +159,43 @@ def test_a_reference_table_whose_copy_on_the_coordinator_goes_away(nodes: StandI
         follower.land()
     assert "citus_set_coordinator_host" in (caught.value.detail or "")
     assert sum(follower.rows("rates").values()) == 2
+
+
+def installed(nodes: StandIn) -> list[list[str]]:
+    """Slots and publications of every node."""
+    listed = (
+        "SELECT slot_name::text FROM pg_replication_slots WHERE database = current_database() "
+        "UNION ALL SELECT pubname::text FROM pg_publication"
+    )
+    return [sorted(name for (name,) in node.execute(listed).fetchall()) for node in nodes.nodes]
+
+
+@pytest.mark.parametrize("then", ["dropped", "of one server again"])
+def test_a_source_of_one_server_that_fails_to_become_one_of_all(nodes: StandIn, follow: Follow, then: str) -> None:
+    """Its position is that of one server still, but the workers have slots that nobody would read."""
+    nodes.everywhere("CREATE TABLE orders (id int PRIMARY KEY, amount bigint)")
+    nodes.coordinator.execute("INSERT INTO orders VALUES (1, 1)")
+    follower = follow("orders")
+    nodes.distribute("orders")
+    nodes.nodes[2].execute("ALTER TABLE orders RENAME TO aside")  # what goes wrong halfway
+    with pytest.raises(EnvironmentFault):
+        follower.begin()
+    assert all(follower.slot in names for names in installed(nodes)), "it went wrong later"
+    if then == "dropped":
+        follower.capture().remove()
+        assert installed(nodes) == [[], [], []]
+    else:
+        nodes.coordinator.execute("DELETE FROM pg_dist_partition; DELETE FROM pg_dist_shard")
+        follower.begin()
+        assert installed(nodes) == [[follower.slot] * 2, [], []]
+
+
+@pytest.mark.parametrize("landed", [True, False])
+def test_a_source_of_one_server_needs_no_other_node_to_be_dropped(nodes: StandIn, follow: Follow, landed: bool) -> None:
+    nodes.everywhere("CREATE TABLE plain (id int PRIMARY KEY)")
+    follower = follow("plain")
+    if not landed:
+        follower.position, follower.mirrors.tables = {}, {}
+    nodes.everywhere("UPDATE pg_dist_node SET isactive = false WHERE groupid = 2")
+    follower.capture().remove()
+    assert installed(nodes) == [[], [], []]

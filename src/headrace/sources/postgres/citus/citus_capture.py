@@ -58,6 +58,21 @@ Looked = tuple[dict[str, str], int]
 """Where tables are at a cut, and how many nodes the cluster has had."""
 
 
+OF_ALL_NODES = "Headrace captures from all nodes of the Citus cluster."
+"""Comment on the coordinator's publication as long as other nodes may have slots and publications, too."""
+
+
+def on_all_nodes(connection: Connection, publication: str) -> bool:
+    """Return whether other nodes may have slots, too, also by a beginning that did not end.
+
+    Args:
+        connection: To the coordinator, or a server that is none.
+        publication: The source's publication.
+    """
+    comment = "SELECT obj_description(oid, 'pg_publication') FROM pg_publication WHERE pubname = %s"
+    return connection.execute(comment, (publication,)).fetchone() == (OF_ALL_NODES,)
+
+
 def by_cuts(position: Json | None) -> bool:
     """Return whether a position is a cut of a cluster."""
     return position is not None and "cut" in position
@@ -99,9 +114,7 @@ class CitusCapture:
             now = server(of.coordinator)
             found = head._required(of.coordinator, now, head._begun_with(of.coordinator, now), anew=True)
             self.installed = True
-            for group in of.connections:
-                slots.drop_slot(of.connections[group], self._what.slot)
-                slots.drop_publication(of.connections[group], self._what.slot)
+            self._take_away(of)
             landing = self._copied(of, position, dict(found), {}, first=True)
         return replace(landing, notices=head._notices, begins=True)
 
@@ -166,9 +179,7 @@ class CitusCapture:
     def remove(self) -> None:
         """Drop slot and publication on every node, wherever they are."""
         with cluster(self._what.url) as of:
-            for connection in of.connections.values():
-                slots.drop_slot(connection, self._what.slot)
-                slots.drop_publication(connection, self._what.slot)
+            self._take_away(of)
         self.clear()
 
     def clear(self) -> None:
@@ -381,7 +392,7 @@ class CitusCapture:
         before = placements(of.coordinator, oids)
         copies = [(f, self._what.parts.get(n, Part())) for n, f in anew.items() if f is not None]
         preflight.require(check_tables(of.coordinator, copies, before))
-        for group, connection in of.connections.items():
+        for group, connection in sorted(of.connections.items()):
             here = dict(listed) if group == COORDINATOR else on_node(connection, listed, self._what.as_text)
             self._publish(of, group, here, first or str(group) in joined)
         with ExitStack() as open_slots, self._held(head, of, wanted) as shapes:
@@ -431,6 +442,15 @@ class CitusCapture:
             groups.add(COORDINATOR)
         return sorted(groups)
 
+    def _take_away(self, of: Cluster) -> None:
+        """Drop slot and publication on every node.
+
+        Those of the coordinator go at last: its publication says that others may have some.
+        """
+        for group in sorted(of.connections, reverse=True):
+            slots.drop_slot(of.connections[group], self._what.slot)
+            slots.drop_publication(of.connections[group], self._what.slot)
+
     def _publish(self, of: Cluster, group: int, tables: Mapping[TableName, RemoteTable], anew: bool) -> None:
         connection = of.connections[group]
         version = server(connection).version
@@ -439,6 +459,9 @@ class CitusCapture:
         slots.publish_tables(connection, self._what.slot, tuple(tables.values()), version, anew=anew)
         if not tables and anew:  # a slot is read with a publication, also where no captured table is
             connection.execute(_empty_publication(self._what.slot))
+        if group == COORDINATOR and anew:  # the first node: nothing is on any other one before
+            statement = sql.SQL("COMMENT ON PUBLICATION {} IS {}")
+            connection.execute(statement.format(sql.Identifier(self._what.slot), sql.Literal(OF_ALL_NODES)))
 
     def _beginnings(self, of: Cluster, since: Mapping[int, int]) -> dict[str, Json]:
         """Return where nodes stand whose slots were made just now."""

@@ -11,10 +11,9 @@ from collections.abc import Collection
 
 from headrace.names import TableName
 from headrace.sources.capture import Json, Landing
-from headrace.sources.postgres.citus.citus_capture import CitusCapture, by_cuts
+from headrace.sources.postgres.citus.citus_capture import CitusCapture, by_cuts, on_all_nodes
 from headrace.sources.postgres.connection import connected
 from headrace.sources.postgres.server import server, tables
-from headrace.sources.postgres.setup import citus_tables
 from headrace.sources.postgres.snapshot.snapshots import Told
 from headrace.sources.postgres.spool.spool import Spool
 from headrace.sources.postgres.wal.net_collector import MOST
@@ -54,7 +53,7 @@ class LogCapture:
         """Install capture where the tables are, and take the first snapshot."""
         if self._in_shards():
             return self._cluster.begin()
-        if by_cuts(self._what.position):  # no table is in shards any more: nothing of ours stays on the workers
+        if self._on_all_nodes():  # no table is in shards any more: nothing of ours stays on the workers
             self._cluster.remove()
         return self._server.begin()
 
@@ -76,7 +75,7 @@ class LogCapture:
 
     def remove(self) -> None:
         """Take away everything that was installed, also by a beginning that failed."""
-        if by_cuts(self._what.position) or (self._what.position is None and self._has_citus()):
+        if self._on_all_nodes():
             self._cluster.remove()
         else:
             self._server.remove()
@@ -101,6 +100,9 @@ class LogCapture:
             found = (*tables(connection, version, names=names), *tables(connection, version, oids=oids))
             return any(f.sharded for f in found)
 
-    def _has_citus(self) -> bool:
+    def _on_all_nodes(self) -> bool:
+        """Return whether something may be installed on all nodes, whatever the position is one of."""
+        if by_cuts(self._what.position):
+            return True
         with connected(self._what.url) as connection:
-            return citus_tables.present(connection)
+            return on_all_nodes(connection, self._what.slot)

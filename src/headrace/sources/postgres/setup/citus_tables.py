@@ -21,11 +21,6 @@ WHERE logicalrelid::oid = ANY(%s)
 """
 
 
-def present(connection: Connection) -> bool:
-    """Return whether Citus is installed in the database."""
-    return connection.execute(f"SELECT {PRESENT}").fetchone() == (True,)
-
-
 def sharded(connection: Connection, oids: Collection[int]) -> dict[int, str]:
     """Return the kind of tables in shards, by oid.
 

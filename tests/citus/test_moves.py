@@ -10,7 +10,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from citus.conftest import check, distributed, landed
+from citus.conftest import check, distributed, landed, reference
 from kit.citus_cluster import Cluster, citus_cluster
 from kit.mirrored import Follower
 from kit.pg_bank import side_by_side
@@ -140,8 +140,9 @@ def test_a_worker_is_added_and_another_one_removed() -> None:
 
     with citus_cluster() as cluster, cluster.connect() as db, tempfile.TemporaryDirectory() as folder:
         distributed(db, "orders")
+        reference(db, "rates")  # which stays as it is on every node while the other one is copied
         db.execute("INSERT INTO orders SELECT g, g FROM generate_series(1, 300) g")
-        follower = Follower(cluster.url, Path(folder), "orders", slot="headrace_nodes", way=LogCapture)
+        follower = Follower(cluster.url, Path(folder), "orders", "rates", slot="headrace_nodes", way=LogCapture)
         follower.begin()
         leaving, joining = cluster.workers[0], cluster.add_worker()
         follower.land()

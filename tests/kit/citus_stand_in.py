@@ -47,19 +47,39 @@ class StandIn:
     """
 
     def __init__(self, servers: list[LogicalServer], name: str) -> None:
+        self._servers, self._name = list(servers), name
         self.urls = [server.url(name) for server in servers]
+        self.nodes: list[psycopg.Connection] = []
         for server in servers:
-            with server.connect("postgres") as db:
-                db.execute(f"CREATE DATABASE {name}")
-                db.execute(f"ALTER DATABASE {name} SET citus.enable_change_data_capture = 'on'")
-                db.execute(f"ALTER DATABASE {name} SET citus.cluster_name = 'default'")
-        self.nodes = [psycopg.connect(url, autocommit=True) for url in self.urls]
-        for group, node in enumerate(self.nodes):
-            node.execute(CATALOGS)
-            node.execute("INSERT INTO pg_dist_local_group VALUES (%s)", (group,))
-            for other, server in enumerate(servers):
-                node.execute("INSERT INTO pg_dist_node VALUES (%s, %s, 5432)", (other, server.host))
-            node.execute(f"SELECT setval('pg_dist_node_nodeid_seq', {len(servers)})")
+            self._add(server)
+
+    def join(self, server: LogicalServer, *tables: str) -> None:
+        """Add a further worker.
+
+        Args:
+            server: Its server.
+            tables: What makes the tables that it has from the beginning.
+        """
+        self._servers.append(server)
+        self.urls.append(server.url(self._name))
+        self._add(server)
+        for statement in tables:
+            self.nodes[-1].execute(statement)
+
+    def _add(self, server: LogicalServer) -> None:
+        with server.connect("postgres") as db:
+            db.execute(f"CREATE DATABASE {self._name}")
+            db.execute(f"ALTER DATABASE {self._name} SET citus.enable_change_data_capture = 'on'")
+            db.execute(f"ALTER DATABASE {self._name} SET citus.cluster_name = 'default'")
+        node = psycopg.connect(server.url(self._name), autocommit=True)
+        node.execute(CATALOGS)
+        node.execute("INSERT INTO pg_dist_local_group VALUES (%s)", (len(self.nodes),))
+        self.nodes.append(node)
+        for at in self.nodes:
+            at.execute("DELETE FROM pg_dist_node")
+            for group, of in enumerate(self._servers[: len(self.nodes)]):
+                at.execute("INSERT INTO pg_dist_node VALUES (%s, %s, 5432)", (group, of.host))
+            at.execute(f"SELECT setval('pg_dist_node_nodeid_seq', {len(self.nodes)})")
 
     @property
     def coordinator(self) -> psycopg.Connection:

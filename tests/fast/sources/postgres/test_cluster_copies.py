@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from kit.citus_stand_in import StandIn, stand_in_servers
@@ -15,7 +16,9 @@ from kit.logical import LogicalServer
 from kit.mirrored import Follower
 
 from headrace.errors import EnvironmentFault, UserError
+from headrace.sources.postgres.connection import Connection
 from headrace.sources.postgres.setup.open_capture import LogCapture
+from headrace.sources.postgres.wal import slots
 
 Follow = Callable[..., Follower]
 
@@ -24,14 +27,14 @@ _numbers = itertools.count(1)
 
 @pytest.fixture(scope="module")
 def servers() -> Iterator[list[LogicalServer]]:
-    with stand_in_servers() as started:
+    with stand_in_servers(4) as started:
         yield started
 
 
 @pytest.fixture
 def nodes(servers: list[LogicalServer]) -> Iterator[StandIn]:
     """A cluster without tables."""
-    made = StandIn(servers, f"shop{next(_numbers)}")
+    made = StandIn(servers[:3], f"shop{next(_numbers)}")
     yield made
     made.close()
 
@@ -50,7 +53,7 @@ def follow(nodes: StandIn, tmp_path: Path) -> Iterator[Follow]:
     yield begin
     for follower in begun:
         follower.capture().remove()
-    assert installed(nodes) == [[], [], []]
+    assert not any(installed(nodes))
 
 
 def landed(follower: Follower) -> list[tuple[str, bool]]:
@@ -199,3 +202,82 @@ def test_a_source_of_one_server_needs_no_other_node_to_be_dropped(nodes: StandIn
     nodes.everywhere("UPDATE pg_dist_node SET isactive = false WHERE groupid = 2")
     follower.capture().remove()
     assert installed(nodes) == [[], [], []]
+
+
+@pytest.mark.parametrize("altered", [False, True])
+def test_a_new_node_has_rows_at_once(
+    nodes: StandIn, follow: Follow, servers: list[LogicalServer], altered: bool
+) -> None:
+    """Its slot and publication are there before the table is copied that has shards on it."""
+    distributed(nodes, "orders", "beside")
+    follower = follow("orders", "beside")
+    create = "CREATE TABLE {} (id int PRIMARY KEY, amount bigint)"
+    nodes.join(servers[3], *(create.format(table) for table in ("orders", "beside")))
+    if altered:
+        nodes.everywhere("ALTER TABLE beside ADD COLUMN b int DEFAULT 7")
+    nodes.nodes[3].execute("INSERT INTO orders SELECT g * 2 + 1, g FROM generate_series(1, 20) g")
+    nodes.move("orders", 1, 3)
+    nodes.nodes[2].execute("UPDATE beside SET amount = 0")
+    assert landed(follower) == [("beside", altered), ("orders", True)]
+    nodes.nodes[3].execute("DELETE FROM orders WHERE id < 10")
+    assert landed(follower) == [("orders", False)]
+    for table in ("orders", "beside"):
+        assert follower.rows(table) == nodes.truth(table)
+
+
+def test_a_renamed_table_is_told_at_once(nodes: StandIn, follow: Follow) -> None:
+    distributed(nodes, "orders")
+    follower = follow("orders")
+    nodes.everywhere("ALTER TABLE orders RENAME TO sales")
+    (landing,) = follower.land()
+    assert [notice.partition(";")[0] for notice in landing.notices] == [
+        "Table public.orders is called public.sales now"
+    ]
+    (landing,) = follower.land()
+    assert landing.notices == ()
+
+
+def while_reading(monkeypatch: pytest.MonkeyPatch, group: int, nodes: StandIn, do: Callable[[int], object]) -> None:
+    """Do something once a node is read, with the process of its reader."""
+    peek, name = slots.peek, nodes.nodes[group].info.host
+
+    def read(connection: Connection, *arguments: Any, **options: Any) -> Iterator[Any]:
+        if connection.info.host == name:
+            monkeypatch.setattr(slots, "peek", peek)
+            do(connection.info.backend_pid)
+        return peek(connection, *arguments, **options)
+
+    monkeypatch.setattr(slots, "peek", read)
+
+
+def test_a_publication_that_is_altered_while_it_is_read(
+    nodes: StandIn, follow: Follow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was written meanwhile is in no log: the source stops at the next landing."""
+    distributed(nodes, "orders")
+    follower, worker = follow("orders"), nodes.nodes[1]
+
+    def alter(_: int) -> None:
+        worker.execute(f"ALTER PUBLICATION {follower.slot} DROP TABLE orders")
+        worker.execute("UPDATE orders SET amount = -1")
+        worker.execute(f"ALTER PUBLICATION {follower.slot} ADD TABLE orders")
+
+    worker.execute("UPDATE orders SET amount = 0")
+    while_reading(monkeypatch, 1, nodes, alter)
+    follower.land()
+    worker.execute("UPDATE orders SET amount = amount")
+    with pytest.raises(UserError, match="CAPTURE_REMOVED"):
+        follower.land()
+
+
+def test_a_node_that_is_lost_while_it_is_read_is_named(
+    nodes: StandIn, follow: Follow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    distributed(nodes, "orders")
+    follower, worker = follow("orders"), nodes.nodes[1]
+    worker.execute("UPDATE orders SET amount = 0")
+    while_reading(monkeypatch, 1, nodes, lambda pid: worker.execute("SELECT pg_terminate_backend(%s)", (pid,)))
+    with pytest.raises(EnvironmentFault, match="SOURCE_LOST") as caught:
+        follower.land()
+    assert caught.value.message.startswith(f"Node {worker.info.host}:5432 of the Citus cluster: ")
+    assert landed(follower) == [("orders", False)]

@@ -50,7 +50,7 @@ from headrace.sources.postgres.table_names import NAMES, with_names
 from headrace.sources.postgres.wal import log_witness, slots
 from headrace.sources.postgres.wal.followed_ddl import widened
 from headrace.sources.postgres.wal.net_collector import MOST
-from headrace.sources.postgres.wal.wal_capture import IDLE_BYTES, LIMIT, Captured, PostgresCapture
+from headrace.sources.postgres.wal.wal_capture import IDLE_BYTES, Captured, PostgresCapture
 
 Result = TypeVar("Result")
 
@@ -84,7 +84,6 @@ class CitusCapture:
     Args:
         captured: What is captured; the connection string is the coordinator's.
         spool: Where copied rows are written.
-        limit: Not used: a landing has all up to its cut.
         most: Changes of a node that are held in memory at most.
         told: Told how far a snapshot is.
     """
@@ -94,12 +93,10 @@ class CitusCapture:
         captured: Captured,
         spool: Spool,
         *,
-        limit: int = LIMIT,
         most: int = MOST,
         told: Told = lambda _: None,
     ) -> None:
         self._what, self._spool, self._most, self._told = captured, spool, most, told
-        self._limit = limit
         self._spools: list[Spool] = []
         self.installed = False
         self.cut_seconds: float | None = None
@@ -128,7 +125,7 @@ class CitusCapture:
             same = {f.table.oid for f in found if f.table.same_shape(self._known[f.table.oid])}
             wider = {f.table.oid for f in found if f.table.oid not in same and widened(f, self._known[f.table.oid])}
             stale: dict[TableName, Found | None] = head._stale(of.coordinator, now, same | wider, found)
-            joined = self._joined(of, position)
+            joined = self._joined(of, position, found)
             until = self._readable(of)
             if (
                 not stale
@@ -137,10 +134,11 @@ class CitusCapture:
                 and len(of.nodes) == len(position["nodes"])
                 and not self._waiting(of, position, until)
             ):
-                return Landing((), dict(position), False, 0, 0, True)
-            landing = None if stale else self._followed(of, position, found, joined, wider)
+                landing: Landing | Collection[TableName] = Landing((), dict(position), False, 0, 0, True)
+            else:
+                landing = () if stale else self._followed(of, position, found, joined, wider)
             if not isinstance(landing, Landing):
-                again = {n: f for n in (landing or ()) if (f := self._found(n, found)) is not None}
+                again = {n: f for n in landing if (f := self._found(n, found)) is not None}
                 again |= {n: f for n in self._named(wider) if (f := self._found(n, found)) is not None}
                 landing = self._copied(of, position, {**stale, **again}, joined)
             return with_names(of.coordinator, landing, position, self._what.known, [f.table for f in found])
@@ -156,7 +154,8 @@ class CitusCapture:
             same = {f.table.oid for f in found if f.table.same_shape(self._known[f.table.oid])}
             same -= {f.table.oid for f in wanted.values()}
             stale = {n: f for n, f in head._stale(of.coordinator, now, same, found).items() if n not in wanted}
-            landing = self._copied(of, position, {**stale, **wanted}, self._joined(of, position))
+            joined = self._joined(of, position, found)
+            landing = self._copied(of, position, {**stale, **wanted}, joined)
             landing = with_names(of.coordinator, landing, position, self._what.known, [f.table for f in found])
             return replace(landing, notices=(*landing.notices, *head._notices))
 
@@ -289,7 +288,7 @@ class CitusCapture:
         Raises:
             UserError: `CAPTURE_REMOVED`.
         """
-        until = self._side_by_side(of.connections, lambda group: flush(of.connections[group]))
+        until = self._side_by_side(of, lambda group: flush(of.connections[group]))
         _require_readable(of.coordinator)  # a column is dropped there first
         return until
 
@@ -304,7 +303,7 @@ class CitusCapture:
                 return True
             return ahead >= IDLE_BYTES or (ahead > 0 and slots.anything(connection, name, name, until[group]))
 
-        return any(self._side_by_side(of.connections, waits).values())
+        return any(self._side_by_side(of, waits).values())
 
     def _read(
         self,
@@ -316,6 +315,7 @@ class CitusCapture:
         cut: Cut[Looked],
         placed: Mapping[str, str],
         wider: Collection[TableName] = (),
+        published: Mapping[int, Mapping[str, str]] | None = None,
     ) -> dict[int, NodeChanges]:
         """Read every node's log up to a cut.
 
@@ -328,6 +328,7 @@ class CitusCapture:
             cut: The cut.
             placed: Where tables are.
             wider: Mirrors whose table has gained columns since.
+            published: Marks of the fresh tables in the nodes' publications, from before they were copied.
         """
         plain = [n for n, t in {**kept, **fresh}.items() if placed.get(str(t.oid)) == "local"]
 
@@ -337,9 +338,10 @@ class CitusCapture:
             new = dict(fresh) if group == COORDINATOR else on_node(connection, fresh, self._what.as_text)
             log = NodeLog(self._of_node(of, group, here, at), self._node_spool(), most=self._most)
             log.follow_from({n: narrower(here[n], self._what.known[n]) for n in wider if n in here})
-            return log.read(at, cut.marks[group], cut.text, new, since.get(group, 0), plain)
+            marked = (published or {}).get(group, {})
+            return log.read(at, cut.marks[group], cut.text, new, since.get(group, 0), plain, marked)
 
-        return self._side_by_side(of.connections, node)
+        return self._side_by_side(of, node)
 
     def _cut(self, of: Cluster, oids: Collection[int]) -> Cut[Looked]:
         def look(coordinator: Any) -> Looked:
@@ -392,9 +394,11 @@ class CitusCapture:
         before = placements(of.coordinator, oids)
         copies = [(f, self._what.parts.get(n, Part())) for n, f in anew.items() if f is not None]
         preflight.require(check_tables(of.coordinator, copies, before))
-        for group, connection in sorted(of.connections.items()):
-            here = dict(listed) if group == COORDINATOR else on_node(connection, listed, self._what.as_text)
-            self._publish(of, group, here, first or str(group) in joined)
+        published: dict[int, dict[str, str]] = {}
+        for group in sorted(of.connections):
+            with of.at(group) as connection:
+                here = dict(listed) if group == COORDINATOR else on_node(connection, listed, self._what.as_text)
+                published[group] = self._publish(of, group, here, first)
         with ExitStack() as open_slots, self._held(head, of, wanted) as shapes:
             since = {group: flush(connection) for group, connection in of.connections.items()}
             snapshots: dict[int, str] = {}
@@ -405,13 +409,13 @@ class CitusCapture:
                 )
                 since[group], snapshots[group] = open_slots.enter_context(slot)
             of_wanted = {oid: before[oid] for oid in (t.oid for t in shapes.values())}
-            spooled = copied(of.urls, snapshots, shapes, of_wanted, self._spool, self._told)
-            positions = self._beginnings(of, since) if first else {**position["nodes"], **joined}
+            spooled = copied(of.urls, snapshots, shapes, of_wanted, self._spool, self._told, of.at)
+            positions = self._beginnings(of, since, published) if first else {**position["nodes"], **joined}
             cut = self._cut(of, oids)
             placed = cut.seen[0]
             if placed != marks(before):
                 raise in_motion()
-            read = self._read(of, positions, kept, shapes, since, cut, placed)
+            read = self._read(of, positions, kept, shapes, since, cut, placed, published=published)
         uncertain = {n for changes in read.values() for n in changes.unsure}
         if not uncertain.isdisjoint(shapes):  # while they were copied
             raise in_motion()
@@ -451,7 +455,8 @@ class CitusCapture:
             slots.drop_slot(of.connections[group], self._what.slot)
             slots.drop_publication(of.connections[group], self._what.slot)
 
-    def _publish(self, of: Cluster, group: int, tables: Mapping[TableName, RemoteTable], anew: bool) -> None:
+    def _publish(self, of: Cluster, group: int, tables: Mapping[TableName, RemoteTable], anew: bool) -> dict[str, str]:
+        """Publish tables on a node; return their marks in its publication."""
         connection = of.connections[group]
         version = server(connection).version
         if anew:
@@ -462,31 +467,47 @@ class CitusCapture:
         if group == COORDINATOR and anew:  # the first node: nothing is on any other one before
             statement = sql.SQL("COMMENT ON PUBLICATION {} IS {}")
             connection.execute(statement.format(sql.Identifier(self._what.slot), sql.Literal(OF_ALL_NODES)))
+        return slots.published(connection, self._what.slot)
 
-    def _beginnings(self, of: Cluster, since: Mapping[int, int]) -> dict[str, Json]:
-        """Return where nodes stand whose slots were made just now."""
-        found: dict[str, Json] = {}
-        for group, start in since.items():
-            connection = of.connections[group]
-            published = slots.published(connection, self._what.slot)
-            found[str(group)] = PostgresCapture.placed(server(connection), start, 0, published) | log_witness.NOTHING
-        return found
+    def _beginnings(
+        self, of: Cluster, since: Mapping[int, int], published: Mapping[int, Mapping[str, str]]
+    ) -> dict[str, Json]:
+        """Return where nodes stand whose slots were made just now.
 
-    def _joined(self, of: Cluster, position: Json) -> dict[str, Json]:
-        """Make slots on nodes that are new; return where these begin."""
+        Args:
+            of: The cluster.
+            since: Where the slots begin, by node.
+            published: Marks of the tables in the nodes' publications, from before there were slots.
+        """
+        return {
+            str(group): PostgresCapture.placed(server(of.connections[group]), start, 0, published[group])
+            | log_witness.NOTHING
+            for group, start in since.items()
+        }
+
+    def _joined(self, of: Cluster, position: Json, found: Collection[Found]) -> dict[str, Json]:
+        """Make slots on nodes that are new; return where these begin.
+
+        Args:
+            of: The cluster.
+            position: What is landed.
+            found: The tables as they are, which may not be as they were landed.
+        """
+        present = {f.table.oid: f.table for f in found}
+        wanted = {n: present[t.oid] for n, t in self._what.known.items() if t.oid in present}
         since: dict[int, int] = {}
+        published: dict[int, dict[str, str]] = {}
         for group, connection in of.connections.items():
             if str(group) in position["nodes"]:
                 continue
             slots.drop_slot(connection, self._what.slot)
-            here = on_node(connection, self._what.known, self._what.as_text)
-            self._publish(of, group, here, True)
+            published[group] = self._publish(of, group, on_node(connection, wanted, self._what.as_text), True)
             slot = slots.exported(
                 of.urls[group], self._what.slot, temporary=False, failover=self._what.failover, told=self._told
             )
             with slot as (start, _):
                 since[group] = start
-        return self._beginnings(of, since)
+        return self._beginnings(of, since, published)
 
     @staticmethod
     def _same_nodes(of: Cluster, position: Json) -> bool:
@@ -549,11 +570,16 @@ class CitusCapture:
         return spool
 
     @staticmethod
-    def _side_by_side(groups: Collection[int], work: Callable[[int], Result]) -> dict[int, Result]:
+    def _side_by_side(of: Cluster, work: Callable[[int], Result]) -> dict[int, Result]:
         """Do something for every node, in threads."""
-        listed = sorted(groups)
+
+        def named(group: int) -> Result:
+            with of.at(group):
+                return work(group)
+
+        listed = sorted(of.connections)
         with ThreadPoolExecutor(len(listed), thread_name_prefix="headrace-node") as pool:
-            return dict(zip(listed, pool.map(work, listed), strict=True))
+            return dict(zip(listed, pool.map(named, listed), strict=True))
 
     def _require_capture(self, of: Cluster) -> None:
         """Refuse to go on where a node does not report changes as those of tables.

@@ -8,12 +8,12 @@ works alike for tables that Citus does not know.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 
 from headrace.errors import HeadraceError, UserError
 from headrace.sources.postgres.citus.cluster_catalog import COORDINATOR, ClusterNode, nodes
-from headrace.sources.postgres.connection import Connection, at_node, connected
+from headrace.sources.postgres.connection import Connection, at_node, connected, faults
 
 SETTINGS = "-c citus.enable_ddl_propagation=off -c synchronous_commit=local"
 """Of every connection; the second so that a mark is flushed with the commit that follows it."""
@@ -37,6 +37,16 @@ class Cluster:
     def coordinator(self) -> Connection:
         """Return the connection to the coordinator."""
         return self.connections[COORDINATOR]
+
+    @contextmanager
+    def at(self, group: int) -> Iterator[Connection]:
+        """Yield the connection to a node; errors inside the block say which node they are about.
+
+        Args:
+            group: The node.
+        """
+        with _of_node(self.nodes[group]) if group != COORDINATOR else nullcontext(), faults():
+            yield self.connections[group]
 
 
 @contextmanager

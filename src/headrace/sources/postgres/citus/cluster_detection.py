@@ -26,7 +26,7 @@ class LogCapture:
     Args:
         captured: What is captured.
         spool: Where rows are written.
-        limit: Messages of one landing from one server, about.
+        limit: Messages of one landing from one server, about; one from a cluster has all up to its cut.
         most: Changes that are held in memory at most.
         told: Told how far a snapshot is.
     """
@@ -42,7 +42,7 @@ class LogCapture:
     ) -> None:
         self._what = captured
         self._server = PostgresCapture(captured, spool, limit=limit, most=most, told=told)
-        self._cluster = CitusCapture(captured, spool, limit=limit, most=most, told=told)
+        self._cluster = CitusCapture(captured, spool, most=most, told=told)
 
     @property
     def installed(self) -> bool:

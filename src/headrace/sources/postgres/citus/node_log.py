@@ -69,6 +69,7 @@ class NodeLog(PostgresCapture):
         fresh: Mapping[TableName, RemoteTable] | None = None,
         since: int = 0,
         plain: Collection[TableName] = (),
+        published: Mapping[str, str] | None = None,
     ) -> NodeChanges:
         """Return what was committed between a position and a mark.
 
@@ -79,6 +80,7 @@ class NodeLog(PostgresCapture):
             fresh: Further tables that are copied anew.
             since: Where their copy begins.
             plain: Mirrors of which this node alone has all rows, so that its stream has them in order.
+            published: Marks of the further tables in the publication, from before they were copied.
 
         Raises:
             UserError: `SOURCE_CHANGED`, `SLOT_LOST`, `CAPTURE_REMOVED`.
@@ -90,7 +92,8 @@ class NodeLog(PostgresCapture):
             changes = self._read(connection, now, position, mark, text, plain)
             if fresh:
                 again = NodeLog(replace(self._what, known=fresh), self._spool, most=self._most)
-                rest = again._read(connection, now, {**position, "lsn": since}, mark, text, plain)
+                of_fresh = {**position, "lsn": since, "published": published or {}}
+                rest = again._read(connection, now, of_fresh, mark, text, plain)
                 changes = _together(changes, rest)
         return replace(changes, told=told)
 
@@ -103,7 +106,8 @@ class NodeLog(PostgresCapture):
         collector.feed(_with_mark(log, mark, text))
         landed = (*parts, *self._written(collector.changes))
         emptied = {t.name for t in landed if t.spooled.truncated}
-        published = slots.published(connection, self._what.slot)
+        # the marks from before: who alters the publication while it is read may keep changes of a later landing out
+        published = {oid: at for oid, at in position["published"].items() if int(oid) in self._known}
         moved = self.placed(now, mark, position.get("changes", 0) + collector.rows, published)
         moved |= log_witness.landed(collector.last, position)
         return NodeChanges(
@@ -170,6 +174,7 @@ class CoordinatorLog(NodeLog):
 def _together(one: NodeChanges, other: NodeChanges) -> NodeChanges:
     return replace(
         one,
+        position={**one.position, "published": {**one.position["published"], **other.position["published"]}},
         tables=(*one.tables, *other.tables),
         rows=one.rows + other.rows,
         unsure=one.unsure | other.unsure,

@@ -7,8 +7,9 @@ it becomes one when what each node committed from there up to one cut is applied
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from psycopg import sql
@@ -75,6 +76,7 @@ def copied(
     placed: Mapping[int, Placement],
     spool: Spool,
     told: Told,
+    at: Callable[[int], AbstractContextManager[object]],
 ) -> dict[TableName, Spooled]:
     """Write the rows of tables to files.
 
@@ -85,6 +87,7 @@ def copied(
         placed: Where they are, by oid.
         spool: Where files are written.
         told: Told after each shard.
+        at: Makes errors say which node they are about.
     """
     work = shard_copies(tables, placed)
     folders = {name: spool.part(table) for name, table in tables.items()}
@@ -94,7 +97,7 @@ def copied(
 
     def node(group: int, mine: Sequence[ShardCopy]) -> None:
         try:
-            with reading(urls[group], snapshots[group]) as connection:
+            with at(group), reading(urls[group], snapshots[group]) as connection:
                 for part in mine:
                     if failed.is_set():
                         return

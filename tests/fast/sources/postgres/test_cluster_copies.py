@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from kit.citus_stand_in import StandIn, stand_in_servers
 from kit.logical import LogicalServer
@@ -17,6 +18,7 @@ from kit.mirrored import Follower
 
 from headrace.errors import EnvironmentFault, UserError
 from headrace.sources.postgres.connection import Connection
+from headrace.sources.postgres.health.server_health import health
 from headrace.sources.postgres.setup.open_capture import LogCapture
 from headrace.sources.postgres.wal import slots
 
@@ -281,3 +283,17 @@ def test_a_node_that_is_lost_while_it_is_read_is_named(
         follower.land()
     assert caught.value.message.startswith(f"Node {worker.info.host}:5432 of the Citus cluster: ")
     assert landed(follower) == [("orders", False)]
+
+
+def test_a_lost_slot_of_a_node_is_not_behind_by_nothing(nodes: StandIn, follow: Follow) -> None:
+    distributed(nodes, "orders")
+    follower = follow("orders")
+    with psycopg.connect(nodes.urls[1], autocommit=True) as db:
+        db.execute("SELECT pg_drop_replication_slot(%s)", (follower.slot,))
+    nodes.nodes[1].execute("UPDATE orders SET amount = 0")
+    found = health({"url": nodes.urls[0], "slot": follower.slot}, follower.position)
+    assert [(n.slot_status, n.lag_bytes is None) for n in found.nodes] == [
+        ("reserved", False),
+        (None, True),
+        ("reserved", False),
+    ]

@@ -32,7 +32,7 @@ def cluster_health(options: Mapping[str, Any], position: Mapping[str, Any]) -> H
         found = {group: _node(of, group, options["slot"], position) for group in sorted(of.connections)}
         worst = min(found, key=lambda group: _room(found[group].slot))
         names = {g: "coordinator" if g == COORDINATOR else str(of.nodes[g]) for g in found}
-    nodes = tuple(NodeHealth(names[g], h.slot.status if h.slot else None, h.lag or 0) for g, h in found.items())
+    nodes = tuple(NodeHealth(names[g], h.slot.status if h.slot else None, h.lag) for g, h in found.items())
     waits = [h.backlog for h in found.values()]
     counted = [b for b in waits if b is not None]
     together = _together(counted) if len(counted) == len(waits) else None

@@ -17,12 +17,12 @@ class NodeHealth:
     Args:
         node: The node, as host and port.
         slot_status: `reserved`, `extended`, `unreserved` or `lost`; None when there is no slot.
-        lag_bytes: Write-ahead log written there since what is landed.
+        lag_bytes: Write-ahead log written there since what is landed; None where the slot is lost.
     """
 
     node: str
     slot_status: str | None
-    lag_bytes: int
+    lag_bytes: int | None
 
 
 @dataclass(frozen=True, slots=True)

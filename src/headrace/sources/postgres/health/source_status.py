@@ -136,7 +136,8 @@ def _lines(of: Figures) -> Iterator[HealthLine]:
     else:
         yield from _slot(of)
     for node in of.nodes:
-        text = f"{node.slot_status}, {units.size(node.lag_bytes)} of write-ahead log behind" if node.slot_status else ""
+        lag = "" if node.lag_bytes is None else f", {units.size(node.lag_bytes)} of write-ahead log behind"
+        text = f"{node.slot_status}{lag}" if node.slot_status else ""
         yield HealthLine(f"Node {node.node}", text, missing=node.slot_status is None)
     yield HealthLine("On the way", f"{units.size(of.spool_bytes)} in the warehouse")
     if of.operation:

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -18,6 +19,9 @@ from headrace.lake.rest.rest_lake import RestLake
 from headrace.lakes.lake_settings import CREDENTIAL, TOKEN, LakeSettings
 
 SECRET = "s3cr3t-of-nobody"
+
+CUT = b"cut"
+"""Answers with it end too early."""
 
 Answer = tuple[int, Any]
 
@@ -41,7 +45,7 @@ class Server:
                     return
                 data = body if isinstance(body, bytes) else json.dumps(body).encode()
                 self.send_response(status)
-                self.send_header("Content-Length", str(len(data)))
+                self.send_header("Content-Length", str(len(data) + (CUT in data)))
                 self.end_headers()
                 self.wfile.write(data)
 
@@ -89,6 +93,8 @@ def refused(ask: Any) -> HeadraceError:
         (500, b"oops", "LAKE_UNREACHABLE", True),
         (200, b"<html>a login page</html>", "LAKE_UNREACHABLE", True),
         (0, b"", "LAKE_UNREACHABLE", True),
+        (200, b"{}" + CUT, "LAKE_UNREACHABLE", True),
+        (400, b"{}" + CUT, "LAKE_UNREACHABLE", True),
     ],
 )
 def test_answers_that_say_no(server: Server, status: int, body: Any, code: str, retryable: bool) -> None:
@@ -110,12 +116,12 @@ def test_a_commit_that_was_refused_is_told_from_one_without_an_answer(server: Se
     server.answers["/v1/x"] = [(409, {"error": {"type": "CommitFailedException", "message": "moved"}})]
     with pytest.raises(Refused):
         api(server).commit("/v1/x", {})
-    for status in (500, 502, 503, 504, 524, 0):
-        server.answers["/v1/x"] = [(status, b"")]
+    for status, body in ((500, b""), (502, b""), (503, b""), (504, b""), (524, b""), (0, b""), (409, CUT)):
+        server.answers["/v1/x"] = [(status, body)]
         with pytest.raises(NoAnswer) as caught:
             api(server).commit("/v1/x", {})
         assert not isinstance(caught.value, NotSent)
-    assert sum(path == "/v1/x" for _, path, _ in server.asked) == 7, "nothing that changes is sent twice"
+    assert sum(path == "/v1/x" for _, path, _ in server.asked) == 8, "nothing that changes is sent twice"
     server.answers["/v1/x"] = [(500, {"error": {"type": "UnsupportedOperationException", "message": "cannot"}})]
     with pytest.raises(Refused):
         api(server).commit("/v1/x", {})
@@ -196,3 +202,34 @@ def test_pages_are_followed(server: Server) -> None:
         (200, {"namespaces": []}),
     ]
     assert RestLake(api(server)).namespaces() == {"a", "b"}
+
+
+def test_a_page_is_asked_for_by_its_token_whatever_that_is(server: Server) -> None:
+    server.answers["/v1/namespaces"] = [
+        (200, {"namespaces": [], "next-page-token": "a&b=+/ #é"}),
+        (200, {"namespaces": []}),
+    ]
+    RestLake(api(server)).namespaces()
+    (asked,) = [path for _, path, _ in server.asked if "pageToken" in path]
+    assert parse_qs(urlsplit(asked).query) == {"pageToken": ["a&b=+/ #é"]}
+
+
+@pytest.mark.parametrize(
+    ("body", "absent"),
+    [
+        ({"error": {"type": "NoSuchTableException", "message": "no", "code": 404}}, True),
+        ({"error": {"message": "no", "code": 404}}, True),
+        ({"timestamp": "now", "status": 404, "error": "Not Found"}, False),
+        ({"message": "no Route matched with those values"}, False),
+        (b"<html>nginx</html>", False),
+        (b"", False),
+    ],
+)
+def test_only_the_catalog_itself_says_that_there_is_no_table(server: Server, body: Any, absent: bool) -> None:
+    """A gateway that has lost its route does not know."""
+    server.answers["/v1/namespaces/shop/tables/a"] = [(404, body)]
+    lake = RestLake(api(server))
+    if absent:
+        assert lake.entries([("shop", "a")]) == {}
+    else:
+        assert refused(lambda: lake.entries([("shop", "a")])).code == "LAKE_REFUSED"

@@ -120,7 +120,7 @@ class HttpApi:
             method: HTTP's.
             path: From `path`, with a query where needed.
             body: As JSON.
-            absent: Statuses for which None is returned.
+            absent: Statuses for which None is returned; 404 where the catalog itself says so, and no proxy.
 
         Raises:
             EnvironmentFault: `LAKE_UNREACHABLE` (retryable), `LAKE_DENIED`, `LAKE_REFUSED`.
@@ -145,7 +145,7 @@ class HttpApi:
         try:
             return self._send(method, path, body, renewed=False)
         except Refused as refused:
-            if refused.status in absent:
+            if refused.status in absent and (refused.status != 404 or refused.kind):
                 raise _Absent from None
             raise self.fault(refused) from None
         except NoAnswer as error:
@@ -274,10 +274,15 @@ def _parsed(data: bytes) -> Json:
 
 
 def _refused(error: HTTPError) -> Refused:
+    """Return what an answer says that says no; one that a proxy gives itself has no kind."""
     try:
-        told = json.loads(error.read())["error"]
-        if isinstance(told, str):  # OAuth2's form
-            return Refused(error.code, told, "")
-        return Refused(error.code, str(told.get("type", "")), str(told.get("message", "")))
-    except (ValueError, KeyError, TypeError, AttributeError, OSError):
+        data = error.read()
+    except (http.client.HTTPException, OSError) as cut:
+        raise NoAnswer(f"{error.code} {error.reason}: {cut}") from None
+    try:
+        told = json.loads(data)["error"]
+        if isinstance(told, str):  # OAuth2's form; with 404 that of many a gateway
+            return Refused(error.code, "", told) if error.code == 404 else Refused(error.code, told, "")
+        return Refused(error.code, str(told.get("type") or "error"), str(told.get("message", "")))
+    except (ValueError, KeyError, TypeError, AttributeError):
         return Refused(error.code, "", str(error.reason))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
+from urllib.parse import quote
 
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
 from headrace.lake.metadata import read_json
@@ -81,8 +82,8 @@ class RestLake:
     def _pages(self, path: str, field: str) -> list[Json]:
         found, token = list[Json](), ""
         while True:
-            mark = "&" if "?" in path else "?"
-            answer = self._api.ask("GET", f"{path}{mark}pageToken={token}" if token else path, absent=(404,)) or {}
+            page = f"{'&' if '?' in path else '?'}pageToken={quote(token, safe='')}" if token else ""
+            answer = self._api.ask("GET", path + page, absent=(404,)) or {}
             found += answer.get(field) or []
             token = answer.get("next-page-token") or ""
             if not token:

@@ -540,7 +540,7 @@ def _mirrors(source: DatabaseSource, landing: Landing, reached: Mapping[TableNam
     for mirror in source.mirrors:
         if mirror.name in landed:
             details = {**landed[mirror.name].details, "key_since": reached.get(mirror.name, 0)}
-            now = replace(mirror, details=details, gone=False)
+            now = replace(mirror, details=details, gone=mirror.name in landing.gone)
             if mirror.details is not None and mirror.key == now.key:
                 details["key_since"] = mirror.key_since
             changed.append(now)

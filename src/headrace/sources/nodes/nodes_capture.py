@@ -288,6 +288,7 @@ class NodesCapture:
         self._taken = tuple(name for name, of in landings.items() if of.keep_position)
         gone = tuple(n for n in self._nodes.mirrors if self._gone(n, landings))
         tables = self._tables(landings, gone)
+        gone = tuple(dict.fromkeys((*gone, *(t.name for t in tables if not any(t.details[NODES].values())))))
         at = {n: of for n, of in position.get(NODES, {}).items() if n in self._nodes.captures}
         moved = {**at, **{name: landings[name].position for name in self._taken}}
         notices = [f"{self._nodes.word} {name}: {text}" for name, of in landings.items() for text in of.notices]

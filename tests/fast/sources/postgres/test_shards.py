@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import psycopg
@@ -11,7 +12,9 @@ from kit.logical import LogicalServer
 from kit.sharded import KeyTwice, MirrorRow, ShardFollower, moved_to, truth
 from kit.standby import standby
 
+from headrace.catalog import Mirror
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
+from headrace.landing.lander import _mirrors
 from headrace.names import LAKE, TableName
 from headrace.sources.capture import Landing
 from headrace.sources.postgres.postgres_kind import POSTGRES
@@ -136,6 +139,7 @@ def test_a_shard_that_is_down_holds_back_itself_or_all(
     assert strict.rows("orders") == before
     status = POSTGRES.health(source, str(tmp_path))
     assert {name: of["reached"] for name, of in status.figures["shards"].items()} == {"eu": True, "us": False}
+    assert status.figures["lag_transactions_at_least"] is False
     monkeypatch.setenv("HR_US", urls["us"])
     for follower in (source, strict):
         assert not follower.land()[-1].held
@@ -289,6 +293,26 @@ def test_a_table_that_is_dropped_on_one_shard_leaves_its_rows(urls: dict[str, st
     source.land()
     assert source.mirrors[0].gone
     source.capture().remove()
+
+
+@pytest.mark.parametrize("dropped", [["eu", "us"], ["eu"]])
+def test_a_table_that_no_shard_has_stays_gone_when_a_shard_leaves(
+    urls: dict[str, str], tmp_path: Path, dropped: list[str]
+) -> None:
+    filled(urls)
+    source = ShardFollower(urls, tmp_path, ["orders"])
+    source.begin()
+    for name in dropped:
+        run(urls[name], "DROP TABLE orders")
+    source.land()
+    former = source.capture()
+    moved_to(source, POSTGRES.without_node("s", source.options, "us"))
+    landing = source.publish(source.capture().renew(source.position or {}, []))
+    assert {row[0] for row in source.rows("orders")} == {1, 2, 3}
+    assert source.mirrors[0].gone
+    kept: Any = SimpleNamespace(mirrors=[Mirror(source.mirrors[0].name, source.mirrors[0].name)])
+    assert [mirror.gone for mirror in _mirrors(kept, landing, {})] == [True]
+    former.remove()
 
 
 @pytest.mark.parametrize("way", ["wal", "trigger"])

@@ -14,7 +14,7 @@ from headrace.sources.postgres.shards.shard_agreement import kept_tables, requir
 from headrace.sources.postgres.shards.shard_options import AVAILABILITY, SAME_KEY, SHARD_COLUMN, node_options
 from headrace.sources.postgres.snapshot.snapshots import Told
 from headrace.sources.postgres.wal.net_collector import MOST
-from headrace.sources.source_kind import Json, KeptSource
+from headrace.sources.source_kind import Json, KeptMirror, KeptSource
 
 
 def open_shards(
@@ -36,7 +36,7 @@ def open_shards(
         anew: Shards that are copied when tables are taken anew; None for all.
     """
     options = source.options
-    mirrors = {mirror.name: mirror.details for mirror in source.mirrors}
+    mirrors = {mirror.name: _details(mirror) for mirror in source.mirrors}
     all_gone = {mirror.name for mirror in source.mirrors if mirror.gone}
     position = (source.position or {}).get(NODES, {})
 
@@ -45,9 +45,7 @@ def open_shards(
 
     captures, kept, ended = {}, {}, threading.Event()
     for name in options[NODES]:
-        own: dict[TableName, Json | None] = {
-            m: None if m in all_gone else (of or {}).get(NODES, {}).get(name) for m, of in mirrors.items()
-        }
+        own: dict[TableName, Json | None] = {m: (of or {}).get(NODES, {}).get(name) for m, of in mirrors.items()}
         gone = {
             m for m, of in mirrors.items() if of is not None and own[m] is None and (m in all_gone or name in of[NODES])
         }
@@ -80,3 +78,10 @@ def open_shards(
             back=partial(tables_back, options),
         )
     )
+
+
+def _details(mirror: KeptMirror) -> Json | None:
+    """Return the details of a mirror; of one whose table is gone, no shard has any."""
+    if not mirror.gone or mirror.details is None:
+        return mirror.details
+    return {**mirror.details, NODES: dict.fromkeys(mirror.details.get(NODES, {}))}

@@ -87,6 +87,7 @@ def _figures(source: KeptSource, found: Mapping[str, object], answers: Mapping[s
         "capture": ways.pop() if len(ways) == 1 else "mixed",
         "lag_seconds": max(known("lag_seconds"), default=None),
         "lag_seconds_at_most": any(known("lag_seconds_at_most")),
+        "lag_transactions_at_least": any(known("lag_transactions_at_least")),
         "operation": int((source.position or {}).get("op", 0)),
         AVAILABILITY: source.options[AVAILABILITY],
         SAME_KEY: source.options[SAME_KEY],
@@ -129,7 +130,7 @@ def look_at_shards(source: KeptSource, *, landed: bool) -> Json | None:
     found = {}
     for name, shard in each_shard(source).items():
         try:
-            now = look(shard.options, keep_from_idling=landed)
+            now = look(shard.options, shard.position, keep_from_idling=landed)
         except HeadraceError:
             continue
         if now is not None:

@@ -18,6 +18,7 @@ from headrace.config import Settings
 from headrace.events import RefreshStarted
 from headrace.lake import apply_change
 from headrace.optimizer import cardinality
+from headrace.reasons import FullReason
 from headrace.results.refresh_results import Mode
 
 
@@ -83,6 +84,27 @@ def test_a_change_that_outgrows_a_broadcast_is_followed_without_one(
         hr.sql(f"DELETE FROM {ns}.sales WHERE v = '100'")
         assert hr.refresh(f"{ns}.s").mode is Mode.DIFFERENTIAL
     unsubscribe()
+    assert hr.verify(f"{ns}.s").ok
+
+
+def test_a_change_without_a_broadcast_may_still_fail_and_is_computed_anew(
+    hr: Headrace, ns: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its second try meets a row that came and went again, by which nothing can be divided."""
+    monkeypatch.setattr(cardinality, "SENT_UNASKED", 0)
+    for table, key in (("sales", "id"), ("stock", "id % 3")):
+        hr.sql(f"CREATE TABLE {ns}.{table} AS SELECT {key} AS k, id + 1 AS v FROM range(30000)")
+    query = f"SELECT 100 / a.v AS share, b.v AS w FROM {ns}.sales a JOIN {ns}.stock b ON a.k = b.k"
+    hr.create_stream_table(f"{ns}.s", query, refresh_mode="DIFFERENTIAL")
+    begun: list[RefreshStarted] = []
+    unsubscribe = hr.events.subscribe(lambda event: begun.append(event) if isinstance(event, RefreshStarted) else None)
+    hr.sql(f"INSERT INTO {ns}.sales VALUES (1, 0)")
+    hr.sql(f"UPDATE {ns}.sales SET v = 7 WHERE v = 0")
+    with least_broadcasts(hr):
+        result = hr.refresh(f"{ns}.s")
+    unsubscribe()
+    assert (result.mode, result.reason) == (Mode.FULL, FullReason.CHANGE_FAILED)
+    assert [event.mode for event in begun] == ["DIFFERENTIAL", "DIFFERENTIAL", "FULL"]
     assert hr.verify(f"{ns}.s").ok
 
 

@@ -266,6 +266,13 @@ def test_options_set_at_run_time_reach_the_sessions(runner: SparkRunner) -> None
     runner.run("RESET spark.sql.mapKeyDedupPolicy")
 
 
+def test_what_is_set_for_a_while_does_not_reach_the_sessions(runner: SparkRunner) -> None:
+    name = "spark.sql.constraintPropagation.enabled"
+    with runner._without_constraints():
+        child = runner.under(Semantics("Asia/Seoul", ansi=True, case_sensitive=True))
+    assert [each.session.conf.get(name) for each in (runner, child)] == ["true", "true"]
+
+
 def test_jobs_are_counted_per_thread(runner: SparkRunner) -> None:
     counts = {}
 

@@ -152,8 +152,11 @@ class SparkRunner:
 
     def _carried(self, session: SparkSession) -> dict[str, str]:
         """Return options set at run time in this session, which a new session does not inherit."""
-        known = session.conf.getAll
-        return {k: v for k, v in self.session.conf.getAll.items() if k.startswith("spark.sql.") and known.get(k) != v}
+        known, own = session.conf.getAll, dict(self.session.conf.getAll)
+        if self._unconstrained:  # which is for a while; a new session would keep it for ever
+            own.pop(_CONSTRAINTS, None)
+            own |= {} if self._constraints is None else {_CONSTRAINTS: self._constraints}
+        return {k: v for k, v in own.items() if k.startswith("spark.sql.") and known.get(k) != v}
 
     def _brief_plans(self) -> dict[str, str]:
         """Return options that keep descriptions of plans short, where no UI or log shows them.

@@ -17,6 +17,9 @@ from headrace.names import quote
 WORTH_ROWS = 10_000_000
 """A smaller source is read in less time than looking for ranges may save."""
 
+MOST_KEYS = 1_000_000
+"""Of a larger change the keys are not looked at: one task would hold them all, and they are seldom close together."""
+
 MOST_RANGES, WIDE = 8, 0.02
 """How many ranges at most, since each row that is read is compared with them; gaps of less than so much of the distance
 between the first and the last key are none."""

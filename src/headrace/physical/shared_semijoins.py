@@ -14,7 +14,7 @@ from headrace.optimizer.common_subexpressions.across_programs import common_step
 from headrace.physical.broadcasts import at_most, changes_are_counted, only_small_sides
 from headrace.physical.cardinalities import leaf_cardinality
 from headrace.physical.facts import Common, Facts, SharedSemijoin
-from headrace.physical.key_ranges import WORTH_ROWS
+from headrace.physical.key_ranges import MOST_KEYS, WORTH_ROWS
 from headrace.physical.leaves import LeafKey, View
 from headrace.physical.plan_sql import PlanSql
 from headrace.physical.scan_reduction import WORTH_ASKING, ScanReduction
@@ -77,7 +77,8 @@ def reduction_of(step: Step, facts: Facts) -> ScanReduction:
     """
     source = step.semijoin[0] if step.semijoin is not None else None
     rows = (facts.by_name[source].rows or 0) if source is not None else 0
-    keys = step.integer_key if rows >= WORTH_ROWS and _reads_once(step, source) else None
+    few = all((facts.by_name[each].change_rows or 0) <= MOST_KEYS for each in facts.changed)
+    keys = step.integer_key if rows >= WORTH_ROWS and few and _reads_once(step, source) else None
     return ScanReduction(keys, step.coverage if rows >= WORTH_ASKING else None)
 
 

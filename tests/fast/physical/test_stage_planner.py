@@ -17,6 +17,7 @@ from headrace.algebra.tree import walk
 from headrace.demo import tpch22
 from headrace.ivm.program import COMPANION
 from headrace.physical.facts import in_few_tasks
+from headrace.physical.key_ranges import MOST_KEYS
 from headrace.physical.stage_planner import apply_outline, asked, compute_stages, user_text
 from headrace.physical.stages import Compute, Policy, ReadChange
 
@@ -28,10 +29,10 @@ def _reads_companion(stage: Compute) -> bool:
 T = Table("t", (Column("g", "int"), Column("v", "int")), ())
 
 
-def steps(query: str, changed: int = 10) -> dict[str, Compute]:
+def steps(query: str, changed: int = 10, rows: int = 1_000_000) -> dict[str, Compute]:
     """The steps of following a change of so many rows."""
     view = Maintained(DuckExecutor(), Case(query, (T,))).view
-    facts = facts_of(view, {name: source(name, 1_000_000, changed) for name in view.sources}, state=100)
+    facts = facts_of(view, {name: source(name, rows, changed) for name in view.sources}, state=100)
     program = asked(facts).of(view)
     assert program is not None
     return {stage.name: stage for stage in compute_stages(facts, program) if isinstance(stage, Compute)}
@@ -94,6 +95,14 @@ def test_a_stage_reads_only_what_stages_before_it_compute(name: str, changed: in
         begun.add(stage.view)
     written = {view for write in apply_outline(facts, program) for view in write.depends_on}
     assert written <= begun
+
+
+@pytest.mark.parametrize(("changed", "looked"), [(MOST_KEYS, True), (MOST_KEYS + 1, False)])
+def test_ranges_of_keys_are_looked_for_while_one_task_can_hold_them(changed: int, looked: bool) -> None:
+    query = "SELECT v, count(*) AS n FROM (SELECT g, max(v) AS v FROM t GROUP BY g) x GROUP BY v"
+    found = steps(query, changed, rows=20_000_000)["semijoin"]
+    assert found.semijoin is not None
+    assert (found.reduction.keys is not None) == looked
 
 
 def test_each_source_is_read_by_few_tasks_whatever_the_query_calls_it() -> None:

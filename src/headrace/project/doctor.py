@@ -237,21 +237,41 @@ def check_warehouse(settings: config.Settings) -> Check:
     from headrace.spark.session_kind import is_local
 
     folder = Path(settings.warehouse.removeprefix("file:"))
+    if (missing := not os.path.exists(folder)) and (tables := _tables_in(settings, folder)):
+        remedy = "Mount the disk that has it, or bring the folder back; a new one would not have the tables."
+        finding = f"{folder} is not there, and the catalog has {tables} table{'s' * (tables > 1)} in it"
+        return Check("Warehouse", Outcome.FAIL, finding, remedy)
+    written = next(place for place in (folder, *folder.parents) if os.path.exists(place))
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder) as file:
+        with tempfile.TemporaryFile(dir=written) as file:
             file.write(b"headrace")
-        free = shutil.disk_usage(folder).free
+        free = shutil.disk_usage(written).free
     except OSError as error:
         remedy = f"Let {os.environ.get('USER') or 'this user'} write there, or set warehouse in headrace.toml."
         return Check("Warehouse", Outcome.FAIL, f"{folder} cannot be written: {error.strerror}", remedy)
-    finding = f"{folder}, {free / 2**30:.1f} GiB free"
+    finding = f"{folder}{', not there yet' if missing else ''}, {free / 2**30:.1f} GiB free"
     if not settings.spark_remote and not is_local(settings.spark_master):
         finding += "; executors must see it under the same path"
     if free >= ROOMY:
         return Check("Warehouse", Outcome.OK, finding)
     outcome = Outcome.FAIL if free < CRAMPED else Outcome.WARN
     return Check("Warehouse", outcome, finding, "Make room on that disk, or set warehouse in headrace.toml.")
+
+
+def _tables_in(settings: config.Settings, folder: Path) -> int:
+    """Return how many tables the catalog has in a local folder; 0 where it does not say."""
+    from headrace.catalog import Catalog
+    from headrace.catalog.inspection import revision_of
+    from headrace.catalog.schema import REVISIONS
+
+    inside = tuple(f"{prefix}{folder}/" for prefix in ("", "file:", "file://"))
+    try:
+        if revision_of(settings.catalog_url)[1] != REVISIONS[-1]:
+            return 0
+        with Catalog.open(settings.catalog_url, create=False) as catalog:
+            return sum(pointer.metadata_location.startswith(inside) for pointer in catalog.pointers().values())
+    except HeadraceError:
+        return 0  # it is found by the check of the catalog
 
 
 def _checked_store(settings: config.Settings) -> Check:
@@ -307,11 +327,12 @@ def check_functions(settings: config.Settings) -> Check:
 
 def _checked_spark(settings: config.Settings) -> Check:
     from headrace.api.facade import Headrace
+    from headrace.spark.errors import translated
     from headrace.spark.session_kind import kind_of
 
     began = time.monotonic()
     try:
-        with Headrace(settings, create=False) as hr:
+        with Headrace(settings, create=False) as hr, translated():
             hr.sql("SELECT 1").collect()
             version, kind = hr.spark.version, kind_of(hr.spark)
     except HeadraceError as error:

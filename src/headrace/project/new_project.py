@@ -90,14 +90,16 @@ def _complete(root: Path, *, given: bool) -> config.Settings:
 def _make_parts(settings: config.Settings) -> None:
     from headrace.catalog import Catalog
 
-    if "://" not in settings.warehouse:
-        try:
-            Path(settings.warehouse.removeprefix("file:")).mkdir(parents=True, exist_ok=True)
-            ignore = settings.root / ".gitignore"
-            if not ignore.exists():
-                ignore.write_text(GITIGNORE, encoding="utf-8")
-        except OSError as error:
-            raise _not_writable(Path(settings.warehouse), error) from error
+    place = settings.root
+    try:
+        ignore = settings.root / ".gitignore"
+        if not ignore.exists():
+            ignore.write_text(GITIGNORE, encoding="utf-8")
+        if "://" not in settings.warehouse:
+            place = Path(settings.warehouse.removeprefix("file:"))
+            place.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _not_writable(place, error) from error
     Catalog.open(settings.catalog_url).close()
 
 

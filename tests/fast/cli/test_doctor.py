@@ -4,10 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 from catalog_kit.databases import postgres_server
 from fast.cli.conftest import Run
 
 from headrace import config
+from headrace.catalog import schema as t
 from headrace.errors import EnvironmentFault
 from headrace.project import doctor
 from headrace.project.doctor import Check, Outcome, examine
@@ -101,6 +103,28 @@ def test_a_warehouse_that_is_a_file(project: Path) -> None:
     (project / "warehouse").rmdir()
     (project / "warehouse").write_text("")
     assert by_name(examine(project))["Warehouse"].outcome is Outcome.FAIL
+
+
+def test_a_warehouse_that_is_not_there_is_not_made(project: Path) -> None:
+    (project / "warehouse").rmdir()
+    check = doctor.check_warehouse(config.load(project))
+    assert (check.outcome, "not there yet" in check.finding) == (Outcome.OK, True)
+    assert not (project / "warehouse").exists()
+
+
+def test_a_warehouse_that_is_gone_and_has_tables_is_a_failure(project: Path, tmp_path: Path) -> None:
+    """As a mount that is not there."""
+    (project / "warehouse").rmdir()
+    engine = sa.create_engine(f"sqlite:///{project / 'headrace.db'}")
+    row = {"catalog_name": "lake", "table_namespace": "shop", "table_name": "orders", "iceberg_type": "TABLE"}
+    location = f"file://{project / 'warehouse/shop/orders/metadata/0.metadata.json'}"
+    with engine.begin() as connection:
+        connection.execute(sa.insert(t.iceberg_tables).values(**row, metadata_location=location))
+    engine.dispose()
+    check = doctor.check_warehouse(config.load(project))
+    assert (check.outcome, "1 table" in check.finding) == (Outcome.FAIL, True)
+    assert check.remedy is not None
+    assert not (project / "warehouse").exists()
 
 
 def test_a_full_disk(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,6 +27,11 @@ def test_a_folder_with_files_is_fine_and_they_stay(tmp_path: Path) -> None:
     assert (tmp_path / ".gitignore").read_text() == "mine"
 
 
+def test_a_project_whose_warehouse_is_elsewhere_keeps_its_catalog_out_of_git(tmp_path: Path) -> None:
+    settings = init_project(tmp_path, warehouse="s3://lake/shop")
+    assert "/headrace.db*" in (settings.root / ".gitignore").read_text()
+
+
 def test_places_are_written_down(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/other 'quoted' \"name\".db"
     settings = init_project(tmp_path / "p", catalog_url=url, warehouse=str(tmp_path / "elsewhere"))

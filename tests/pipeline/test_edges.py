@@ -459,3 +459,20 @@ def test_each_stage_is_told_once(hr: Headrace, ns: str, source: str) -> None:
         assert "compute rescanned" in told
         assert len(told) == len(set(told)), told
     assert hr.verify(f"{ns}.s").ok
+
+
+def test_averages_of_large_integers_below_a_join(hr: Headrace, ns: str, source: str) -> None:
+    hr.spark.sql(f"CREATE TABLE lake.{ns}.e (k INT, n BIGINT) USING iceberg")
+    large = 2**53
+    for rows in (f"(1, {large}L)", "(1, 1L), (1, 1L), (1, 3L)", f"(1, {large + 3}L)", "(1, 1L), (2, 5L)"):
+        hr.spark.sql(f"INSERT INTO lake.{ns}.e VALUES {rows}")
+    groups = f"SELECT k, avg(n) AS a FROM {ns}.e GROUP BY k"
+    query = f"SELECT t.k, g.a FROM {ns}.t JOIN ({groups}) g ON g.k = t.k"
+    hr.create_stream_table(f"{ns}.s", query, refresh_mode="DIFFERENTIAL")
+    insert = f"INSERT INTO {{}} VALUES (1, {large - 1}L)"
+    for change in ("DELETE FROM {} WHERE n = 3", insert, "DELETE FROM {} WHERE n = 1"):
+        hr.spark.sql(change.format(f"lake.{ns}.e"))
+        assert hr.refresh(f"{ns}.s").mode is Mode.DIFFERENTIAL
+        assert hr.verify(f"{ns}.s").ok
+    expected = (large + large + 3 + large - 1) / 3
+    assert {(row.k, row.a) for row in hr.spark.table(f"lake.{ns}.s").collect()} == {(1, expected), (2, 5.0)}

@@ -20,7 +20,8 @@ from headrace.ivm.rules.partitions import window_at_root
 from headrace.optimizer.auxiliary_views.top_groups import grouped
 
 _FLOATS = ("float", "double")
-_SUMS = frozenset({"sum", "avg", "mean", "try_avg", "try_sum"})
+AVERAGES = frozenset({"avg", "mean", "try_avg"})
+_SUMS = AVERAGES | {"sum", "try_sum"}
 _MOMENTS = frozenset({"std", "stddev", "stddev_pop", "stddev_samp", "var_pop", "var_samp", "variance"})
 _MOMENTS |= {"skewness", "kurtosis", "corr", "covar_pop", "covar_samp", "regr_avgx", "regr_avgy", "regr_intercept"}
 _MOMENTS |= {"regr_r2", "regr_slope", "regr_sxx", "regr_sxy", "regr_syy"}
@@ -42,6 +43,25 @@ def inexact(
         for call in _in(node, types_of) if node not in at_root else ():
             found.setdefault(call.function, {})[call.place] = None
     return {name: tuple(places) for name, places in found.items()}
+
+
+def rounded_averages(tree: Relation) -> tuple[AggregateCall, ...]:
+    """Return the averages of 64-bit integers below other operators.
+
+    Spark adds these integers up as floats.
+
+    Args:
+        tree: The query, with types.
+    """
+    root = root_of(tree) or grouped(tree)
+    groups = [node for node in walk(tree) if isinstance(node, Aggregate)]
+    return tuple(
+        call
+        for node in groups
+        if root is None or node != root.aggregate
+        for call in node.calls
+        if call.function in AVERAGES and (call.argument_type or "").lower() in ("bigint", "long")
+    )
 
 
 def _in(node: Relation, types_of: Callable[[Relation], tuple[Column, ...]]) -> Iterator[AggregateCall | WindowCall]:
@@ -67,5 +87,8 @@ def _windowed(call: WindowCall, inputs: Mapping[str, str], outputs: Mapping[str,
 
 
 def _added_exactly(type_: str | None) -> bool:
-    """Return whether values are added up without rounding; texts are not: Spark makes floats."""
+    """Return whether values are added up without rounding; texts are not: Spark makes floats.
+
+    Averages of 64-bit integers are not either beyond 53 bits; `exact_averages` writes those otherwise.
+    """
     return is_integer(type_) or decimal_of(type_) is not None

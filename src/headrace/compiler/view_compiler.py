@@ -7,19 +7,22 @@ from dataclasses import dataclass, field, replace
 
 from headrace.algebra.moving import is_moving
 from headrace.algebra.properties.keys import KeysOf, Uniqueness
-from headrace.algebra.relations import Existence, Relation, Scan, TopK
+from headrace.algebra.relations import Aggregate, Existence, Relation, Scan, TopK
 from headrace.algebra.schema import Column
 from headrace.algebra.tree import transform, walk
 from headrace.compiler.choices import by_equality, settled_choices
 from headrace.compiler.compile_tree import Describe, compile_tree, types_by
 from headrace.compiler.compiled_view import CompiledView
+from headrace.compiler.exact_averages import exact_averages
 from headrace.compiler.float_sums import ordered_sums
+from headrace.compiler.inexact_values import AVERAGES, rounded_averages
 from headrace.compiler.maintainability import TypesOf, Undetermined, not_kept, undetermined_rows, unmatched_columns
 from headrace.compiler.tie_breaks import candidates
 from headrace.errors import HeadraceError
 from headrace.names import CLOCK
 from headrace.optimizer.optimizer import Optimizer
 from headrace.sql.clock import reads_of_time
+from headrace.sql.reader.argument_types import with_types
 from headrace.sql.reader.column_types import column_types
 from headrace.sql.reader.context import Resolve, Schema
 from headrace.sql.reader.functions.moving_literals import moving_literals
@@ -88,6 +91,8 @@ class ViewCompiler:
         types_of = types_by(self.describe)
         if timed := moving_literals(reading.tree, types_of, reading.moving_literals):
             return CompiledView(query, reading.sources, output, None, timed, None, self.ansi)
+        if self.refine and (exact := self._with_exact_averages(query, reading.tree, types_of, output)) is not None:
+            return exact
         open_ends, rests_on_keys = _undetermined(reading.tree, types_of, self.keys)
         if self.refine and (settled := self._settled_ties(query, reading, open_ends, output)) is not None:
             return settled
@@ -114,6 +119,19 @@ class ViewCompiler:
             if view is not None:
                 return view
         return self._chosen(query, refusals, output) if self.refine else None
+
+    def _with_exact_averages(
+        self, query: str, tree: Relation, types_of: TypesOf, output: tuple[Column, ...]
+    ) -> CompiledView | None:
+        """Compile a query with exact averages of long integers.
+
+        None without such, or where it is not maintained so.
+        """
+        calls = (call for node in walk(tree) if isinstance(node, Aggregate) for call in node.calls)
+        if all(call.function not in AVERAGES for call in calls):  # types are asked for only where they matter
+            return None
+        added = exact_averages(query, rounded_averages(with_types(tree, types_of)))
+        return _settled(self, query, added, output) if added else None
 
     def _settled_ties(
         self, query: str, reading: Reading, open_ends: Undetermined, output: tuple[Column, ...]

@@ -14,6 +14,10 @@ FLOATS = " of floats"
 """How the names of constructs end whose result depends on the order of addition."""
 
 
+LONG_INTEGERS = " of long integers"
+"""How the names of averages end whose sums are added up as decimals."""
+
+
 @dataclass(frozen=True, slots=True)
 class Refinement:
     """One place of a query's text at which its order is refined.
@@ -43,14 +47,21 @@ class Refinement:
         return self.construct.endswith(FLOATS)
 
     @property
+    def of_integers(self) -> bool:
+        """Return whether it says that integers are added up exactly."""
+        return self.construct.endswith(LONG_INTEGERS)
+
+    @property
     def how(self) -> str:
         """Return what becomes of it, in words."""
         if self.of_time:
             return "the time of the refresh, which is part of the frontier"
+        if self.of_integers:
+            return f"added up as decimals: {', '.join(self.by)}"
         return f"{'added up in the order of' if self.of_floats else 'ordered by'} {', '.join(self.by)}"
 
     def __str__(self) -> str:
-        ties = "" if self.of_time or self.of_floats else "ties are "
+        ties = "" if self.of_time or self.of_floats or self.of_integers else "ties are "
         return f"{self.construct}: {ties}{self.how}"
 
 

@@ -40,7 +40,7 @@ def validation(details: Details, view: CompiledView | None) -> Validation:
         details.refusals,
         tuple(StrategyInfo(line.construct, line.subject, line.how) for line in lines)
         + tuple(
-            StrategyInfo("SUM" if each.of_floats else "TIES", each.construct, each.how)
+            StrategyInfo("SUM" if each.of_floats or each.of_integers else "TIES", each.construct, each.how)
             for each in details.refinements
             if not each.of_time
         )

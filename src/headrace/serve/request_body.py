@@ -19,9 +19,11 @@ async def body_of(request: Request, most: int) -> bytes:
     Raises:
         BodyTooLong: There are more.
     """
-    body = b""
+    parts: list[bytes] = []
+    length = 0
     async for part in request.stream():
-        body += part
-        if len(body) > most:
+        parts.append(part)
+        length += len(part)
+        if length > most:
             raise BodyTooLong
-    return body
+    return b"".join(parts)

@@ -13,15 +13,13 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from headrace.serve.caller import wire
 from headrace.serve.caller.wire import encoded
 from headrace.serve.commands import RunningCommand
 from headrace.serve.monitoring.monitoring_routes import monitoring_routes
 from headrace.serve.openapi import RESOURCES, Resource, description
-from headrace.serve.request_body import body_of
+from headrace.serve.request_body import BodyTooLong, body_of
 from headrace.serve.server import ServerState
-
-MOST_BYTES = 64 * 2**20
-"""Of a request's body: scripts and what comes on stdin."""
 
 STATUS_OF_EXIT = {0: 200, 1: 422, 2: 400, 130: 499}
 """HTTP's status for a resource, by the exit status of its command."""
@@ -88,7 +86,10 @@ class _Answers:
         command = self._state.found(request.path_params["id"])
         if command is None:
             return JSONResponse({"message": "There is no such command."}, 404)
-        command.hand(await body_of(request, MOST_BYTES))
+        try:
+            command.hand(await body_of(request, wire.MOST_BYTES))
+        except BodyTooLong:
+            return JSONResponse({"message": f"It is longer than {wire.MOST_BYTES} bytes."}, 413)
         return JSONResponse({"taken": command.id})
 
     def resource(self, resource: Resource) -> Callable[[Request], Awaitable[Response]]:
@@ -190,7 +191,7 @@ async def _left(receive: Receive) -> None:
 
 async def _document(request: Request) -> dict[str, Any]:
     try:
-        found = json.loads(await body_of(request, MOST_BYTES) or b"{}")
+        found = json.loads(await body_of(request, wire.MOST_BYTES) or b"{}")
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}

@@ -16,6 +16,13 @@ CODES = (
         retry="no",
     ),
     ErrorCode(
+        "INPUT_TOO_LONG",
+        message="What comes on stdin is longer than what the project's server takes.",
+        cause="It takes 64 MiB at once.",
+        remedy="Run the command with `--no-serve`, or in parts.",
+        retry="no",
+    ),
+    ErrorCode(
         "INVALID_SCHEDULE",
         message="A schedule cannot be read.",
         cause=(

@@ -107,7 +107,8 @@ def follow(root: str, answer: wire.Answer, *, as_json: bool) -> int | None:
             elif name == "local":
                 return None
             elif name == "stdin":
-                following.hand_stdin()
+                if not following.hand_stdin():
+                    return _too_long(as_json)
             else:
                 _say(name, str(data.get("text", "")))
         return _lost(as_json)
@@ -145,12 +146,21 @@ class _Following:
         if not _post(self._root, f"/v1/commands/{self.number}/cancel"):
             raise KeyboardInterrupt
 
-    def hand_stdin(self) -> None:
-        """Send what comes on stdin; Ctrl-C leaves at once meanwhile."""
+    def hand_stdin(self) -> bool:
+        """Send what comes on stdin, or cancel the command that waits for it.
+
+        Ctrl-C leaves at once meanwhile.
+
+        Returns:
+            False where it is more than a server takes.
+        """
         self._patient = False
-        found = sys.stdin.buffer.read()
+        found = sys.stdin.buffer.read(wire.MOST_BYTES + 1)
         self._patient = True
-        _post(self._root, f"/v1/commands/{self.number}/stdin", found, "application/octet-stream")
+        path, fits = f"/v1/commands/{self.number}", len(found) <= wire.MOST_BYTES
+        if not fits or not _post(self._root, f"{path}/stdin", found, "application/octet-stream"):
+            _post(self._root, f"{path}/cancel")
+        return fits
 
 
 def _say(name: str, text: str) -> None:
@@ -192,6 +202,18 @@ def _lost(as_json: bool) -> int:
         hint="Run it again: whatever was published is whole, and nothing else happened. Its log is "
         f".headrace/serve/{address.LOG} in the project folder.",
         retryable=True,
+    )
+    return _report(error.as_dict(), as_json)
+
+
+def _too_long(as_json: bool) -> int:
+    """Say that stdin is longer than what a server takes."""
+    from headrace.errors import UserError
+
+    error = UserError(
+        "INPUT_TOO_LONG",
+        f"What comes on stdin is longer than {wire.MOST_BYTES // 2**20} MiB, the most that the project's server takes.",
+        hint="Run the command with --no-serve, or in parts.",
     )
     return _report(error.as_dict(), as_json)
 

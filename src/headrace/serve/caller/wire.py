@@ -11,6 +11,9 @@ from collections.abc import Iterator
 
 Event = tuple[str, dict[str, object]]
 
+MOST_BYTES = 64 * 2**20
+"""A server takes no more than that in one request."""
+
 
 def send(connection: socket.socket, method: str, path: str, body: bytes = b"", kind: str = "application/json") -> None:
     """Send a request of HTTP/1.0: its answer is not cut into chunks, and ends the connection."""

@@ -108,7 +108,8 @@ class ServedProject:
         """Run a command line; return the document that it prints.
 
         Raises:
-            HeadraceError: As the command says; `SERVER_LOST` when the server ended.
+            HeadraceError: As the command says; `SERVER_LOST` when the server ended; `CONFIG_INVALID` when
+                it is one of another environment.
         """
         for _ in range(3):
             connection = address.connect(self._root)
@@ -117,12 +118,17 @@ class ServedProject:
             if connection is None:
                 continue
             with connection:
-                wire.send(
-                    connection, "POST", "/v1/commands", json.dumps(request(self._root, list(args))).encode("ascii")
-                )
-                answer = wire.Answer(connection)
+                wanted = json.dumps(request(self._root, list(args))).encode("ascii")
+                try:
+                    wire.send(connection, "POST", "/v1/commands", wanted)
+                    answer = wire.Answer(connection)
+                    refusal = {} if answer.status == 200 else answer.document()
+                except OSError:  # it ended just now
+                    continue
                 if answer.status == 200:
                     return self._followed(answer, sql)
+                if answer.status == 409 and not refusal.get("ending"):  # one that somebody started for more than this
+                    raise _differs(str(refusal.get("message", "")))
                 # it was started with other settings, and ends: the next one is started with these
         raise _lost()
 
@@ -141,6 +147,8 @@ class ServedProject:
                 elif name in said:
                     said[name].append(str(data.get("text", "")))
             raise _lost()
+        except OSError as error:
+            raise _lost() from error
         finally:
             self._running.discard(number)
 
@@ -160,6 +168,15 @@ def _error(text: str, sql: str) -> HeadraceError:
         hint=found.get("hint"),
         place=place,
         retryable=bool(found.get("retryable")),
+    )
+
+
+def _differs(why: str) -> UserError:
+    return UserError(
+        "CONFIG_INVALID",
+        "The project's server was started with another environment, so that dbt cannot use it.",
+        detail=why.partition(";")[0] or None,
+        hint="Run dbt in the environment of `headrace run`, or without `serve: true` in the profile.",
     )
 
 

@@ -14,7 +14,7 @@ from headrace.errors import HeadraceError
 from headrace.events import DECISIONS, PASSING, Event, Events, RefreshStarted, fields_of, kind_of
 
 KEPT = dt.timedelta(days=7)
-"""Events older than that are forgotten when schedules start."""
+"""Events older than that are forgotten when schedules start, and with maintenance."""
 
 NOT_KEPT: tuple[type[Event], ...] = (RefreshStarted, *PASSING)
 """How a refresh ended is kept, and delivered to others; not that it began."""

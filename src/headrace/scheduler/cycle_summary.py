@@ -13,10 +13,7 @@ from headrace.scheduler.work import Planned
 
 
 def planned(state: SchedulerState, cycle: Cycle, now: dt.datetime) -> tuple[Planned, ...]:
-    """Describe a cycle: what would be refreshed, most urgent first, and what waits.
-
-    What would be refreshed, the most urgent first, then what waits.
-    """
+    """Describe a cycle: what would be refreshed, most urgent first, then what waits."""
     units, seconds = state.grouping.units, state.unit_seconds()
     order: Dispatch[TableName] = Dispatch(1)
     order.draw(units.dag, urgency(state, now))

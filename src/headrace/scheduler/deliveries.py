@@ -51,7 +51,7 @@ class Deliveries(Generic[Due]):
         self._events = events
         self._running: set[str] = set()
         self._lock = threading.Lock()
-        self._told = ""
+        self._told: dict[str, str] = {}
         self._left = False
         self._waiting: queue.SimpleQueue[Due | None] = queue.SimpleQueue()  # None: the end
         self._threads = [
@@ -67,6 +67,10 @@ class Deliveries(Generic[Due]):
             if not error.retryable:
                 self._tell(error.code, error.message)
             return 0
+        except Exception as error:  # a thread that died without a word would write no sink any more
+            self._tell("SINK_BROKE", f"Looking for sinks that are due broke: {error!r}.")
+            return 0
+        self._told.pop("", None)
         started = 0
         for work in due:
             with self._lock:
@@ -102,19 +106,21 @@ class Deliveries(Generic[Due]):
     def _run(self, work: Due) -> None:
         try:
             self._write(work)
+            self._told.pop(work.name, None)
         except HeadraceError as error:
             if error.code not in PASSING and not error.code.startswith("SINK_"):
-                self._tell(error.code, error.message)
+                self._tell(error.code, error.message, work.name)
         except Exception as error:  # a thread that died without a word would leave sinks behind for ever
-            self._tell("SINK_BROKE", f"Writing {work.name} broke: {error!r}.")
+            self._tell("SINK_BROKE", f"Writing {work.name} broke: {error!r}.", work.name)
             time.sleep(1)
         finally:
             with self._lock:
                 self._running.discard(work.name)
 
-    def _tell(self, code: str, message: str) -> None:
-        if message != self._told and not self._left:
-            self._told = message
+    def _tell(self, code: str, message: str, name: str = "") -> None:
+        """Tell of a failure once, until what failed goes well."""
+        if message != self._told.get(name) and not self._left:
+            self._told[name] = message
             self._events.emit(Notice(f"A sink was not written; trying again. [{code}] {message}"))
 
 

@@ -12,6 +12,7 @@ from headrace.clock import Clock
 from headrace.errors import HeadraceError
 from headrace.events import Events, Notice
 from headrace.names import TableName
+from headrace.observability.journal import KEPT
 from headrace.refresh.held_leases import holding_leases
 from headrace.scheduler.lost_spark import LostSpark
 from headrace.scheduler.patience import Patience
@@ -102,6 +103,7 @@ class Idle:
                 self._worker.maintain(turn)
             if self._at is not None:
                 self._spark.found()
+            self._catalog.forget_events(self._clock.now() - KEPT)
             if self._undisturbed():
                 self._done.clear()  # else the rest comes when it is quiet again
         except HeadraceError as error:

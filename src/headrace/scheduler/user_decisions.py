@@ -42,8 +42,10 @@ class Decisions:
         """Note whether this scheduler is the one that reports decisions."""
         self.reads_out = chosen
         if not chosen:
-            self._after = None
+            before, self._after = self._after, None
             self.tell()
+            if self._after is None:  # the log could not be read: better to tell some twice than to lose some
+                self._after = before
 
     def tell(self, *, at_once: bool = False) -> None:
         """Emit the decisions since the last call; an outage is reported elsewhere.

@@ -91,6 +91,8 @@ class Actions:
             status, message = 1, f"[{error.code}] {error.message}"
         except OSError as error:
             status, message = 1, f"The project's server did not answer: {error}."
+        except Exception as error:  # or it would seem to run for ever
+            status, message = 1, f"It broke: {error!r}."
         action.message = message
         action.state = "done" if status == 0 else "failed"
 

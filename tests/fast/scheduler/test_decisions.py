@@ -16,6 +16,7 @@ from kit.pipelines import Lake, define
 import headrace
 from headrace.catalog import Catalog
 from headrace.config import load
+from headrace.errors import EnvironmentFault
 from headrace.events import (
     DECISIONS,
     Event,
@@ -105,3 +106,24 @@ def test_a_decision_is_read_as_it_was_written() -> None:
         assert event_of(kind_of(event), fields_of(event)) == event
     assert event_of("moved_on", {}) is None
     assert event_of("paused", {"table": "s.b"}) is None
+
+
+def test_what_is_decided_while_the_log_cannot_be_read_is_not_lost(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events, told = Events(), list[Event]()
+    events.subscribe(told.append)
+    decisions = Decisions(catalog, events, 0.0)
+    decisions.tell()
+    with monkeypatch.context() as patch:
+        patch.setattr(type(catalog), "events", _unreachable)
+        decisions.elect(False)
+    paused = Paused(("s.b",))
+    catalog.write_events([(dt.datetime.now(dt.UTC), kind_of(paused), fields_of(paused))])
+    decisions.elect(True)
+    decisions.tell(at_once=True)
+    assert [kind_of(event) for event in told] == ["paused"]
+
+
+def _unreachable(*_: object, **__: object) -> None:
+    raise EnvironmentFault("CATALOG_UNREACHABLE", "It is away.", retryable=True)

@@ -921,6 +921,14 @@ def test_what_is_stored_is_maintained_when_nothing_else_is_to_be_done(lake_, cat
         until(lambda: worker.maintained == ["b", "c", "b", "c"])
 
 
+def test_maintenance_forgets_old_events(lake_, catalog):
+    define(catalog, "b: a")
+    with Running(catalog, PublishingWorker(lake_, catalog), maintenance=0.1):
+        until(lambda: catalog.events())
+        catalog.write_events([(NOW - dt.timedelta(days=8), "notice", {"message": "old"})])
+        until(lambda: "old" not in {event.fields.get("message") for event in catalog.events()}, seconds=20)
+
+
 def test_maintenance_goes_on_after_one_who_died_at_it(lake_, catalog):
     define(catalog, "b: a; c: a")
     catalog.acquire([RESOURCE], "elsewhere:1:abcd", dt.timedelta(seconds=2))  # and never given back

@@ -118,6 +118,26 @@ def test_a_target_that_hangs_holds_up_nobody() -> None:
     assert not told, "whoever writes tells of failures of sinks"
 
 
+def test_what_breaks_is_told_once_until_it_goes_well_and_writing_goes_on() -> None:
+    events, told, looks, written = Events(), list[str](), [0], threading.Event()
+    events.subscribe(lambda event: told.append(event.message) if isinstance(event, Notice) else None)
+
+    def due() -> Sequence[Work]:
+        looks[0] += 1
+        if looks[0] in (1, 2, 4):
+            raise KeyError("oid")
+        if looks[0] == 6:
+            written.set()
+        return []
+
+    def write(_: Work) -> None:
+        pass
+
+    with delivering(due, write, events, lambda: Patience(events, 180)):
+        assert written.wait(60)
+    assert ["SINK_BROKE" in text for text in told] == [True, True]
+
+
 def test_a_target_that_hangs_at_the_end_is_left_to_itself() -> None:
     begun, free, at_once, events = threading.Event(), threading.Event(), threading.Event(), Events()
     told, patience = list[str](), Patience(events, 600, at_once)

@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from headrace.errors import HeadraceError
 from headrace.results.source_results import SourceHealth
 
 PAUSE_SECONDS = 30.0
@@ -52,5 +51,5 @@ class SourceLooks:
                 return
             try:
                 self._figures[name] = dict(ask(name).figures)
-            except HeadraceError:
+            except Exception:  # whatever a driver raises: the others are to be asked, too
                 self._figures[name] = None

@@ -159,8 +159,6 @@ QUERIES = (
     "select a, sum(b) from t where a is not null group by a order by sum(b) desc",
     "select max(b) as a from t group by a having max(b) > 1 order by 1",
     "select a b, b a from t where a > 0",
-    "select (id, region) as x from o",
-    "select (id, region) as x, count(*) from o group by (id, region)",
     "select * from values ((1, 2), 3) as v(a, b)",
     "select id, c.name from o join c using (id) join t on t.a = id",
     "select k + 1 as k1 from (select a % 3 as k from t) group by k + 1",
@@ -313,6 +311,21 @@ SPARK_QUERIES = (
     "select bool_or(a > 1) as x, count_if(a > 1) as n, bool_and(flag) as y from t, o",
     "select name as user, count(*) n from c group by name having user <> 'Ann' and upper(user) > 'A' order by user",
     "select region as localtimestamp, upper(localtimestamp) as u from c",
+    "select (id, region) as x from o",
+    "select (id, region) as x, to_json((id, region)) j, count(*) from o group by (id, region)",
+    "select id, (id, x) as s, to_json((id, x)) j, (upper(x), (x, 1), y.x as z, 2 w) t, "
+    "(id, x) in ((1, 'Ann'), (id, x)) as i from (select id, initcap(name) as x from c) y",
+    "select a, sum(b) as s from t group by a having to_json((a, s)) > '' and to_json(struct(a, s)) <> '{}'",
+    "select id from c where (id, region) in (select id, region from o) or (id, name) not in (select id, region from o)",
+    "select a from t where (a, b) in ((1, 2), (2, 3)) and (a, b) < (b, c) and case (a, 1) when (1, a) then true end",
+    "select id, to_json(arrays_zip(xs, ys)) j, arrays_zip(xs, array(id), ys, m['k'], z.zs.xs) as s, arrays_zip(xs) o, "
+    "transform(ss, x -> arrays_zip(x.q, x['r'], ys)) p, arrays_zip(xs, ys[9]) as u from (select id, array(region) xs, "
+    "map('k', sequence(1, id)) m, array(arr, arr) as ys, named_struct('xs', arr) as zs, "
+    "array(named_struct('q', arr, 'r', arr)) as ss from o) z",
+    "select struct(o.address['city'], (address).zip, m['k'], arr[0], id::string, (address)) s, "
+    "transform(array(address), x -> struct(x.city, x['zip'], x, id)) as t from o",
+    "select struct((select max(b) from t), a) as s, ((select max(b) from t), a) as t from t",
+    "select col1.col1 as x, col2 from values ((1, 2), 3), ((3, 1 + 4), 5)",
     "select 1 << b & 2 as x, 1 << b + 1 as y, b + 1 >> 1 as z, count(*) as n from t group by b & 2, b + 1, b",
     *PIVOTS,
     *LATERALS,
@@ -479,7 +492,6 @@ SCALARS = (
     "amount::decimal(5,1) + 1",
     "(id)",
     "((id + 1)) * 2",
-    "(id, region)",
     "parse_json('{\"a\":1}')::string",
     "variant_get(parse_json('{\"a\":1}'), '$.a', 'int')",
     "ifnull(region, 'none')",

@@ -59,6 +59,11 @@ def binding(lexemes: Lexemes) -> int:
     return loosest
 
 
+def is_operand(lexemes: Lexemes) -> bool:
+    """Return whether nothing but fields, elements and brackets is in an expression."""
+    return binding(lexemes) == _TIGHTEST and not any(lexeme.text == "::" for lexeme in lexemes)
+
+
 def _prefix_binding(lexemes: Lexemes, at: int) -> int:
     text = lexemes[at].text.upper()
     unary = at == 0 or not lexemes[at - 1].ends_operand

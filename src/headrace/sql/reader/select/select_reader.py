@@ -27,6 +27,7 @@ from headrace.sql.reader.scalars.lexemes import (
     unbracketed,
     unquoted,
 )
+from headrace.sql.reader.scalars.struct_fields import with_field_names
 from headrace.sql.reader.select.aggregates import Grouping, UngroupedError, UnsupportedCallError, call_at, has_aggregate
 from headrace.sql.reader.select.below_grouping import put_below
 from headrace.sql.reader.select.grouping_sets import GroupingSets, grouping_sets, hive_sets, sets_of, trails
@@ -469,7 +470,7 @@ class SelectReader:
 
     def _having(self, within: Range, scope: Scope, grouping: Grouping) -> Lexemes:
         """Read HAVING, resolving names to columns in aggregates, else keys, else aliases."""
-        lexemes = lexemes_of(self.context, within)
+        lexemes = with_field_names(lexemes_of(self.context, within))
         alias_first: set[int] = set()
         at = 0
         while at < len(lexemes):

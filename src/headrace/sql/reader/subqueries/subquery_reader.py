@@ -263,8 +263,9 @@ class SubqueryReader:
         if part.lexemes[-1].parts[0] != IN:
             return (), part.negated
         opposite = part.lexemes[-3].role is Role.OPERATOR and part.lexemes[-3].text.upper() == "NOT"
-        asked = understood(self.context, part.lexemes[: -3 if opposite else -2], rows.scope)
-        return cells(asked), part.negated is not opposite
+        written = cells(part.lexemes[: -3 if opposite else -2])
+        asked = tuple(understood(self.context, each, rows.scope) for each in written)
+        return asked, part.negated is not opposite
 
     def _of_one_row(self, rows: Rows, part: Part) -> Lexemes | None:
         """Return EXISTS or IN over one row for each outer row, as a condition.

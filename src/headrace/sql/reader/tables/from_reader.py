@@ -178,8 +178,8 @@ class FromReader:
         empty = self._scope(())
         rows: list[tuple[Scalar, ...]] = []
         for row in item.rows:
-            lexemes = resolved(self.context, lexemes_of(self.context, row), empty)
-            rows.append(tuple(scalar(cell) for cell in cells(lexemes)))
+            written = cells(lexemes_of(self.context, row))
+            rows.append(tuple(scalar(resolved(self.context, cell, empty)) for cell in written))
         width = len(rows[0])
         if any(len(row) != width for row in rows) or any(not p.sql for row in rows for p in row):
             self.context.refuse_at("VALUES with rows of different length", item.at)

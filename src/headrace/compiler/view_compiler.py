@@ -18,7 +18,7 @@ from headrace.compiler.float_sums import ordered_sums
 from headrace.compiler.inexact_values import AVERAGES, rounded_averages
 from headrace.compiler.maintainability import TypesOf, Undetermined, not_kept, undetermined_rows, unmatched_columns
 from headrace.compiler.tie_breaks import candidates
-from headrace.errors import HeadraceError
+from headrace.errors import HeadraceError, Unsupported, UserError
 from headrace.names import CLOCK
 from headrace.optimizer.optimizer import Optimizer
 from headrace.sql.clock import reads_of_time
@@ -27,7 +27,7 @@ from headrace.sql.reader.column_types import column_types
 from headrace.sql.reader.context import Resolve, Schema
 from headrace.sql.reader.functions.moving_literals import moving_literals
 from headrace.sql.reader.reader import Reading, read, view_texts
-from headrace.sql.reader.refusals import Refusal
+from headrace.sql.reader.refusals import Refusal, not_maintained
 from headrace.sql.reader.select.limits import without_effect
 from headrace.sql.refinements import Refinement, composed, refined
 
@@ -75,20 +75,31 @@ class ViewCompiler:
         Raises:
             UserError: the text is no valid query; what the reader and the analyser raise.
         """
-        own = self.describe_query or self.describe
-        reading = read(
+        try:
+            return self._compiled(query)
+        except _RewrittenTextError as error:
+            # the user's own text has passed
+            output, sources = (self.describe_query or self.describe)(query), self._reading(query, None).sources
+            return CompiledView(query, sources, output, None, (_not_rewritten(error.cause),), None, self.ansi)
+
+    def _reading(self, query: str, describe: Describe | None) -> Reading:
+        return read(
             query,
             resolve=self.resolve,
             schema=self.schema,
-            describe=lambda sql: own(sql) if sql == query else self.describe(sql),
+            describe=describe,
             case_sensitive=self.case_sensitive,
             functions=self.functions,
         )
+
+    def _compiled(self, query: str) -> CompiledView:
+        own = self.describe_query or self.describe
+        reading = self._reading(query, lambda sql: own(sql) if sql == query else self._describe(sql))
         output = own(query)
         if reading.tree is None:
             settled = self._settled_to_be_read(query, reading.refusals, output)
             return settled or CompiledView(query, reading.sources, output, None, reading.refusals, None, self.ansi)
-        types_of = types_by(self.describe)
+        types_of = types_by(self._describe)
         if timed := moving_literals(reading.tree, types_of, reading.moving_literals):
             return CompiledView(query, reading.sources, output, None, timed, None, self.ansi)
         if self.refine and (exact := self._with_exact_averages(query, reading.tree, types_of, output)) is not None:
@@ -97,7 +108,7 @@ class ViewCompiler:
         if self.refine and (settled := self._settled_ties(query, reading, open_ends, output)) is not None:
             return settled
         tree = transform(reading.tree, _without_idle_cut)
-        view = compile_tree(tree, self.describe, query=query, ansi=self.ansi, keys=self.keys, optimizer=self.optimizer)
+        view = compile_tree(tree, self._describe, query=query, ansi=self.ansi, keys=self.keys, optimizer=self.optimizer)
         loose = open_ends.refusals
         refusals = reading.refusals + unmatched_columns(view, output) + loose + not_kept(view, output, types_of)
         if self.in_order and (added := ordered_sums(query, refusals)):
@@ -108,6 +119,15 @@ class ViewCompiler:
             return CompiledView(query, reading.sources, output, None, refusals, None, self.ansi)
         rests_on_keys = view.rests_on_keys or rests_on_keys
         return replace(view, sources=reading.sources, output=output, rests_on_keys=rests_on_keys)
+
+    def _describe(self, sql: str) -> tuple[Column, ...]:
+        """Have Spark analyse a text of Headrace's."""
+        try:
+            return self.describe(sql)
+        except (UserError, Unsupported) as error:
+            if error.code in _OF_TABLES:
+                raise
+            raise _RewrittenTextError(error) from error
 
     def _settled_to_be_read(
         self, query: str, refusals: tuple[Refusal, ...], output: tuple[Column, ...]
@@ -167,6 +187,27 @@ class ViewCompiler:
     def _literally(self) -> ViewCompiler:
         """Take ties and functions of the time as they are written."""
         return replace(self, refine=False, settle=ViewCompiler.settle, moving=False)
+
+
+_OF_TABLES = frozenset({"CATALOG_NOT_FOUND", "HISTORY_EXPIRED", "NAMESPACE_NOT_FOUND", "TABLE_NOT_FOUND"})
+"""Errors that say nothing of a text, but of what it reads."""
+
+
+class _RewrittenTextError(Exception):
+    """Spark refuses what a query has been rewritten to, though not the query.
+
+    Args:
+        cause: What it says.
+    """
+
+    def __init__(self, cause: HeadraceError) -> None:
+        super().__init__(cause.code)
+        self.cause = cause
+
+
+def _not_rewritten(error: HeadraceError) -> Refusal:
+    message = f"Spark does not accept what the query is rewritten to: {error.message}"
+    return not_maintained("query", None, message)
 
 
 def _undetermined(tree: Relation, types_of: TypesOf, keys: KeysOf) -> tuple[Undetermined, bool]:

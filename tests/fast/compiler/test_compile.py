@@ -266,6 +266,33 @@ def test_an_unknown_table_is_the_users_mistake(executor: DuckExecutor) -> None:
         compiled(executor, "SELECT 1 AS one FROM nowhere")
 
 
+@pytest.mark.parametrize(
+    ("code", "raised"), [("QUERY_INVALID", False), ("SPARK_UNSUPPORTED", False), ("TABLE_NOT_FOUND", True)]
+)
+def test_a_query_whose_rewritten_text_is_refused_is_not_maintained(code: str, raised: bool) -> None:
+    query = "SELECT region, max(id) AS last FROM orders GROUP BY region"
+
+    def describe(sql: str) -> tuple[Column, ...]:
+        if sql != query:
+            raise UserError(code, "Not so.")
+        return (Column("region", "string"), Column("last", "int"))
+
+    compiler = ViewCompiler(
+        resolve=lambda parts: TableName(LAKE, ("shop",), parts[-1]),
+        schema=lambda _: TABLES["orders"],
+        describe=describe,
+    )
+    if raised:
+        with pytest.raises(UserError, match=code):
+            compiler.compile(query)
+        return
+    view = compiler.compile(query)
+    assert (view.tree, view.sources, view.output) == (None, (ORDERS,), describe(query))
+    (refusal,) = view.refusals
+    assert (refusal.code, refusal.construct) == (FullReason.OPERATOR_NOT_MAINTAINED, "query")
+    assert "Not so." in refusal.message
+
+
 def test_what_is_refused_already_is_not_asked_for_its_types(executor: DuckExecutor) -> None:
     """Its text still has outer columns; a subquery read on trial must know of it, or a valid query ends in an error."""
     query = """

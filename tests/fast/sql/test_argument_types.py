@@ -54,6 +54,25 @@ def test_branches_of_other_types_are_cast() -> None:
     ]
 
 
+def test_a_chain_is_cast_step_by_step() -> None:
+    own = {"`t.a`": "date", "`t.b`": "string", "`t.c`": "timestamp"}
+
+    def describe(relation: Relation) -> tuple[Column, ...]:
+        found = [type_ for name, type_ in own.items() if name in text(relation)]
+        type_ = found[0] if len(found) == 1 else {2: "date", 3: "timestamp"}[len(found)]
+        return (Column(relation.columns[0], type_),)
+
+    def cast(query: str) -> list[str]:
+        tree = read(query, resolve=resolve, schema=schema).tree
+        assert tree is not None
+        return [line.strip() for line in text(with_types(tree, describe)).splitlines() if "CAST" in line]
+
+    assert cast("SELECT a FROM t UNION ALL SELECT b FROM t UNION ALL SELECT c FROM t") == [
+        "Project [CAST(`a` AS timestamp) AS a]",
+        "Project [CAST(CAST(`b` AS date) AS timestamp) AS b]",
+    ]
+
+
 def test_equal_branches_stay() -> None:
     tree = typed("SELECT a FROM t UNION ALL SELECT b FROM t", {})
     assert isinstance(tree, Union)
@@ -69,4 +88,4 @@ def test_fields_of_structs_keep_their_names() -> None:
         return (Column("a", f"struct<userId:{'int' if of_orders else 'bigint'},`content-type`:string>"),)
 
     typed = with_types(tree, describe)
-    assert "CAST(`a` AS struct<userId:bigint,`content-type`:string>) AS a" in text(typed)
+    assert "CAST(`id` AS struct<userId:bigint,`content-type`:string>) AS id" in text(typed)

@@ -6,8 +6,9 @@ because a refresh may evaluate a branch alone, where Spark would not widen it; s
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from headrace.algebra.properties.order import equal_means_same
 from headrace.algebra.relations import (
@@ -90,22 +91,45 @@ def _aggregate(node: Aggregate, describe_relation: DescribeRelation) -> Aggregat
 
 
 def _union(node: Union, describe_relation: DescribeRelation) -> Union:
-    wanted = [c.type for c in describe_relation(node)]
-    return Union(tuple(_cast(branch, wanted, describe_relation) for branch in node.branches))
+    """Return a union whose branches are cast as Spark casts them: to the type of each step in turn.
+
+    `a UNION ALL b UNION ALL c` unites a with b first: a text beside a DATE is one also where the third is a TIMESTAMP.
+    """
+    own = [tuple(c.type for c in describe_relation(branch)) for branch in node.branches]
+    wanted = tuple(c.type for c in describe_relation(node))
+    casts = [[own[0]]]
+    known: dict[tuple[tuple[str, ...], tuple[str, ...]], tuple[str, ...]] = {}
+    united = own[0]
+    for count, types in enumerate(own[1:], 2):
+        casts.append([types])
+        if count == len(own):
+            united = wanted
+        elif types != united:
+            pair = united, types
+            if pair not in known:
+                known[pair] = tuple(c.type for c in describe_relation(Union(node.branches[:count])))
+            united = known[pair]
+        for each in casts:
+            if each[-1] != united:
+                each.append(united)
+    return Union(tuple(_cast(branch, each) for branch, each in zip(node.branches, casts, strict=True)))
 
 
 def _recursive(node: Recursive, describe_relation: DescribeRelation) -> Recursive:
-    types = [c.type for c in describe_relation(node)]
-    again = _cast(node.again, types, describe_relation)
+    types = tuple(c.type for c in describe_relation(node))
+    own = tuple(c.type for c in describe_relation(node.again))
+    again = _cast(node.again, [own, types])
     return replace(node, again=again, settled=all(map(equal_means_same, types)))
 
 
-def _cast(branch: Relation, wanted: list[str], describe_relation: DescribeRelation) -> Relation:
-    columns = describe_relation(branch)
-    if [c.type for c in columns] == wanted:
+def _cast(branch: Relation, steps: Sequence[tuple[str, ...]]) -> Relation:
+    """Return a relation with its columns cast, from the first of these types to the next, up to the last."""
+    if len(set(steps)) == 1:
         return branch
     items = []
-    for own, target in zip(columns, wanted, strict=True):
-        value = column(own.name)
-        items.append((own.name, value if own.type == target else cast(value, target)))
+    for name, *types in zip(branch.columns, *steps, strict=True):
+        value = column(name)
+        for before, after in pairwise(types):
+            value = value if before == after else cast(value, after)
+        items.append((name, value))
     return Project(branch, tuple(items))

@@ -27,7 +27,8 @@ def combined(operator: str, left: Relation, right: Relation, *, keep_copies: boo
         keep_copies: Whether ALL was written.
     """
     if operator == "UNION":
-        union = Union((*_branches(left), *_branches(right)))
+        # what stands in brackets on the right has types of its own
+        union = Union((*_branches(left), right))
         return union if keep_copies else Aggregate(union, union.columns)
     return _matched(operator, left, right, keep_copies=keep_copies)
 

@@ -167,7 +167,10 @@ def invalid_name(text: str) -> UserError:
 
 
 def qualify(
-    parts: tuple[str, ...], namespace: tuple[str, ...] = (), catalogs: frozenset[str] = frozenset({LAKE})
+    parts: tuple[str, ...],
+    namespace: tuple[str, ...] = (),
+    catalogs: frozenset[str] = frozenset({LAKE}),
+    default: str = LAKE,
 ) -> TableName:
     """Give a written name its full form.
 
@@ -175,6 +178,7 @@ def qualify(
         parts: The name as written, split.
         namespace: Current namespace for a one-part name; may be empty.
         catalogs: Catalogs the session knows; a first part among them is a catalog.
+        default: The catalog of names that have none.
 
     Raises:
         UserError: `INVALID_NAME` for a one-part name without a current namespace.
@@ -182,13 +186,13 @@ def qualify(
     if len(parts) >= 3 or (len(parts) == 2 and parts[0] in catalogs and parts[0] != LAKE):
         if parts[0] in catalogs:
             return TableName(parts[0], parts[1:-1], parts[-1])
-        return TableName(LAKE, parts[:-1], parts[-1])
+        return TableName(default, parts[:-1], parts[-1])
     if len(parts) == 2:
-        return TableName(LAKE, (parts[0],), parts[1])
+        return TableName(default, (parts[0],), parts[1])
     if not namespace:
         raise UserError(
             "INVALID_NAME",
             f"'{parts[0]}' has no namespace, and no current namespace is set.",
             hint=f"Write namespace.{parts[0]}, or run USE lake.<namespace> first.",
         )
-    return TableName(LAKE, namespace, parts[0])
+    return TableName(default, namespace, parts[0])

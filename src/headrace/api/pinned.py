@@ -28,8 +28,9 @@ class Pinned:
         Raises:
             UserError: `TABLE_NOT_FOUND`, `HISTORY_EXPIRED`.
         """
-        full_name = qualify(split_identifier(name), self._lazy.namespace(), self._lazy.catalogs())
-        return self._lazy.session().sql(f"SELECT * FROM {self._state.expression(full_name)}")
+        catalogs = self._lazy.catalogs()
+        full_name = qualify(split_identifier(name), self._lazy.namespace(), catalogs)
+        return self._lazy.session().sql(f"SELECT * FROM {self._state.expression(full_name, catalogs)}")
 
     def sql(self, query: str) -> DataFrame:
         """Return a query over tables in this state."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from headrace.errors import Place, place_at
-from headrace.names import TableName, qualify, quote
+from headrace.names import LAKE, TableName, qualify, quote
 from headrace.sql.reader.reader import circular_view
 from headrace.sql.references import Reference, origin, references, substitute
 from headrace.sql.unqualify import unqualify
@@ -21,7 +21,10 @@ NOWHERE_ELSE: Mapping[TableName, TableName] = {}
 
 
 def resolver(
-    namespace: tuple[str, ...], catalogs: frozenset[str], redirects: Mapping[TableName, TableName] = NOWHERE_ELSE
+    namespace: tuple[str, ...],
+    catalogs: frozenset[str],
+    redirects: Mapping[TableName, TableName] = NOWHERE_ELSE,
+    default: str = LAKE,
 ) -> Callable[[tuple[str, ...]], TableName]:
     """Return a function that qualifies names of a query.
 
@@ -29,10 +32,11 @@ def resolver(
         namespace: Namespace of unqualified names.
         catalogs: Catalogs the session knows.
         redirects: Relations in whose place others are read.
+        default: The catalog of names that have none.
     """
 
     def resolve(parts: tuple[str, ...]) -> TableName:
-        name = qualify(parts, namespace, catalogs)
+        name = qualify(parts, namespace, catalogs, default)
         return redirects.get(name, name)
 
     return resolve
@@ -45,6 +49,7 @@ def bind_text(
     catalogs: frozenset[str],
     views: Mapping[TableName, str],
     bind: Bind,
+    default: str = LAKE,
 ) -> str:
     """Replace every table name in a query.
 
@@ -54,8 +59,10 @@ def bind_text(
         catalogs: Catalogs the session knows.
         views: Texts of the catalog views the query may go through.
         bind: Table expression for every relation that is no view.
+        default: The catalog of names that have none.
     """
-    return substitute(*_binding(query, namespace=namespace, catalogs=catalogs, views=views, bind=bind))
+    found = _binding(query, namespace=namespace, catalogs=catalogs, views=views, bind=bind, default=default)
+    return substitute(*found)
 
 
 def own_place(
@@ -95,9 +102,10 @@ def _binding(
     catalogs: frozenset[str],
     views: Mapping[TableName, str],
     bind: Bind,
+    default: str = LAKE,
 ) -> tuple[str, Callable[[Reference], str]]:
     """Return the text whose table names are replaced, and their replacements."""
-    resolve = resolver(namespace, catalogs)
+    resolve = resolver(namespace, catalogs, default=default)
 
     def expression_of(name: TableName) -> str:
         if name not in views:

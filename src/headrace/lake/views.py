@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from headrace.lake.metadata import read_json
+from headrace.names import LAKE
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,10 @@ class ViewText:
     catalog: str | None
     namespace: tuple[str, ...]
     columns: tuple[str, ...]
+
+    def catalog_among(self, known: frozenset[str]) -> str:
+        """Return the catalog of unqualified names; `lake` where it is one of another session."""
+        return self.catalog if self.catalog is not None and self.catalog in known else LAKE
 
 
 def read_view(location: str) -> ViewText:

@@ -326,6 +326,8 @@ SPARK_QUERIES = (
     "transform(array(address), x -> struct(x.city, x['zip'], x, id)) as t from o",
     "select struct((select max(b) from t), a) as s, ((select max(b) from t), a) as t from t",
     "select col1.col1 as x, col2 from values ((1, 2), 3), ((3, 1 + 4), 5)",
+    "select count(*) as n, sum(b) s from (select a as all, b from t) group by all",
+    "select b as all, count(*) as n from t group by all",
     "select d from o union all select '2024-01-01 12:34:56' union all select ts from o",
     "select d from o union all (select '2024-01-01 12:34:56' union all select ts from o)",
     "select 1 as x, a from t union all select 2.5, a from t union all select 3D, a + 0.5 from t union all select 4, b "

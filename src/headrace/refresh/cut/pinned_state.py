@@ -57,8 +57,12 @@ class PinnedState:
             self._streams = frozenset(t.name for t in reader.stream_tables())
             self._time = reader.published_at(when) if isinstance(when, int) else when
 
-    def expression(self, name: TableName) -> str:
+    def expression(self, name: TableName, catalogs: frozenset[str] = frozenset({LAKE})) -> str:
         """Return the table expression that reads a relation in this state.
+
+        Args:
+            name: The relation.
+            catalogs: Catalogs the session knows.
 
         Raises:
             UserError: `TABLE_NOT_FOUND`, `HISTORY_EXPIRED`, or `NOT_PINNABLE` for a table outside `lake`.
@@ -77,9 +81,10 @@ class PinnedState:
             text = bind_text(
                 view.sql,
                 namespace=view.namespace,
-                catalogs=frozenset({LAKE, STAGING}),
+                catalogs=catalogs | {STAGING},
                 views={},
-                bind=self.expression,
+                bind=lambda inner: self.expression(inner, catalogs),
+                default=view.catalog_among(catalogs),
             )
             columns = ", ".join(quote(c) for c in view.columns)
             return f"(SELECT * FROM (\n{text}\n) AS {quote(name.table)}({columns}))"
@@ -103,7 +108,13 @@ class PinnedState:
 
     def sql(self, query: str, namespace: tuple[str, ...], catalogs: frozenset[str]) -> str:
         """Return a query with every table name replaced by its pinned expression."""
-        return bind_text(query, namespace=namespace, catalogs=catalogs, views={}, bind=self.expression)
+        return bind_text(
+            query,
+            namespace=namespace,
+            catalogs=catalogs,
+            views={},
+            bind=lambda name: self.expression(name, catalogs),
+        )
 
 
 def expired(name: TableName) -> UserError:

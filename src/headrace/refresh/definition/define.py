@@ -218,7 +218,14 @@ def view_text(catalog: Catalog, name: TableName, catalogs: frozenset[str]) -> st
     if pointer is None or not pointer.is_view:
         return None
     found = read_view(pointer.metadata_location)
-    text = bind_text(found.sql, namespace=found.namespace, catalogs=catalogs, views={}, bind=lambda inner: inner.sql)
+    text = bind_text(
+        found.sql,
+        namespace=found.namespace,
+        catalogs=catalogs,
+        views={},
+        bind=lambda inner: inner.sql,
+        default=found.catalog_among(catalogs),
+    )
     columns = ", ".join(quote(c) for c in found.columns)
     return f"SELECT * FROM (\n{text}\n) AS {quote(name.table)}({columns})"
 

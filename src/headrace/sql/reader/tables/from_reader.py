@@ -226,7 +226,7 @@ class FromReader:
         return found if condition is None else replace(found, relation=Filter(found.relation, condition))
 
     def _joined(self, left: Joined, right: Joined, step: JoinStep, kind: JoinKind) -> Joined:
-        names = self._common(left.scope, right.scope) if step.natural else step.using
+        names = self._common(left.scope, right.scope, step.at) if step.natural else step.using
         if names:
             return self._join_using(left, right, names, step, kind)
         scope = left.scope.beside(right.scope)
@@ -333,8 +333,14 @@ class FromReader:
                 scope = replace(scope, opaque=True)
         return Joined(relation, scope)
 
-    def _common(self, left: Scope, right: Scope) -> tuple[str, ...]:
-        return tuple(a.name for a in left.star() or () if any(left.same(a.name, b.name) for b in right.star() or ()))
+    def _common(self, left: Scope, right: Scope, at: int) -> tuple[str, ...]:
+        """Return the columns of NATURAL JOIN, which Spark 4.1 compares with regard to case whatever is set."""
+        theirs = {b.name for b in right.star() or ()}
+        common = tuple(a.name for a in left.star() or () if any(left.same(a.name, name) for name in theirs))
+        if not theirs.issuperset(common):
+            message = "NATURAL JOIN of columns whose names differ by case joins by others in Spark."
+            self.context.refuse_at("NATURAL JOIN", at, message)
+        return common
 
     def _join_using(
         self, left: Joined, right: Joined, names: tuple[str, ...], step: JoinStep, kind: JoinKind

@@ -1,0 +1,57 @@
+"""Texts of views, with the names in them written in full."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from catalog_kit.databases import sql
+from catalog_kit.iceberg import Iceberg
+
+from headrace.catalog import Catalog
+from headrace.errors import UserError
+from headrace.names import LAKE, TableName
+from headrace.refresh.cut.pinned_state import PinnedState
+from headrace.refresh.definition.define import view_text
+
+VIEW = TableName(LAKE, ("shop",), "v")
+KNOWN = frozenset({LAKE, "other"})
+
+
+def catalog_with_a_view(root: Path, default_catalog: str | None) -> Catalog:
+    """A catalog whose view reads tables by names of one, two and three parts."""
+    version = {
+        "version-id": 1,
+        "schema-id": 0,
+        "default-namespace": ["shop"],
+        "representations": [{"type": "sql", "dialect": "spark", "sql": "SELECT a FROM t, n.u, lake.n.w"}],
+    }
+    version |= {} if default_catalog is None else {"default-catalog": default_catalog}
+    schema = {"schema-id": 0, "type": "struct", "fields": [{"id": 1, "name": "a", "required": False, "type": "int"}]}
+    metadata = {"current-version-id": 1, "versions": [version], "schemas": [schema]}
+    (root / "v1.metadata.json").write_text(json.dumps(metadata), encoding="utf-8")
+    url = f"sqlite:///{root / 'headrace.db'}"
+    catalog = Catalog.open(url)
+    Iceberg(url).commit(VIEW, str(root / "v1.metadata.json"), catalog=LAKE)
+    with sql(url) as connection:
+        connection.execute(sa.text("UPDATE iceberg_tables SET iceberg_type = 'VIEW'"))
+    return catalog
+
+
+@pytest.mark.parametrize(("written", "meant"), [(None, LAKE), (LAKE, LAKE), ("other", "other"), ("unknown", LAKE)])
+def test_names_in_a_view_are_of_its_default_catalog(tmp_path: Path, written: str | None, meant: str) -> None:
+    catalog = catalog_with_a_view(tmp_path, written)
+    text = view_text(catalog, VIEW, KNOWN)
+    catalog.close()
+    assert text is not None
+    assert f"FROM `{meant}`.`shop`.`t`, `{meant}`.`n`.`u`, `lake`.`n`.`w`" in text
+
+
+def test_a_view_of_another_catalog_is_not_read_pinned(tmp_path: Path) -> None:
+    catalog = catalog_with_a_view(tmp_path, "other")
+    with pytest.raises(UserError, match="NOT_PINNABLE") as error:
+        PinnedState(catalog).sql("SELECT * FROM shop.v", (), KNOWN)
+    catalog.close()
+    assert "other" in error.value.message

@@ -328,6 +328,8 @@ SPARK_QUERIES = (
     "select col1.col1 as x, col2 from values ((1, 2), 3), ((3, 1 + 4), 5)",
     "select count(*) as n, sum(b) s from (select a as all, b from t) group by all",
     "select b as all, count(*) as n from t group by all",
+    "select interval - 1 as x, interval + b y, interval -1 day as z, interval - '1' as w, interval 2 hour i from "
+    "(select a as interval, b from t)",
     "select d from o union all select '2024-01-01 12:34:56' union all select ts from o",
     "select d from o union all (select '2024-01-01 12:34:56' union all select ts from o)",
     "select 1 as x, a from t union all select 2.5, a from t union all select 3D, a + 0.5 from t union all select 4, b "

@@ -165,7 +165,7 @@ class _Cutter:
         if token.kind is Kind.WORD and following is not None and following.text != ".":
             if token.word in _TYPED_LITERALS and following.kind is Kind.STRING:
                 return self.typed_literal(at)
-            if token.word == "INTERVAL" and (following.kind in (Kind.STRING, Kind.NUMBER) or following.text in "+-"):
+            if token.word == "INTERVAL" and self.is_interval(at + 1, end):
                 return self.interval(at, end)
         if token.kind is Kind.WORD and (done := self.keyword(at, end, operand, words)):
             return done
@@ -322,6 +322,13 @@ class _Cutter:
             construct = f"{self.tokens[at].word} {text}"
             self.refusals.append(not_deterministic(construct, place, "depends on when it runs"))
         return self.emit_all(Role.LITERAL, at, at + 2)
+
+    def is_interval(self, at: int, end: int) -> bool:
+        """Return whether this may follow INTERVAL; before other things with a sign it is a column."""
+        value = at + (self.tokens[at].text in ("+", "-"))
+        if value >= end or self.tokens[value].kind not in (Kind.STRING, Kind.NUMBER):
+            return False
+        return value == at or self.word(value + 1, end) in _UNITS
 
     def interval(self, at: int, end: int) -> int:
         at = self.emit_all(Role.LITERAL, at, at + 1)

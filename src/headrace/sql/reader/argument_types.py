@@ -91,7 +91,7 @@ def _aggregate(node: Aggregate, describe_relation: DescribeRelation) -> Aggregat
 
 
 def _union(node: Union, describe_relation: DescribeRelation) -> Union:
-    """Return a union whose branches are cast as Spark casts them: to the type of each step in turn.
+    """Return a union with its branches cast to the type of each step in turn, as in Spark.
 
     `a UNION ALL b UNION ALL c` unites a with b first: a text beside a DATE is one also where the third is a TIMESTAMP.
     """
@@ -123,7 +123,7 @@ def _recursive(node: Recursive, describe_relation: DescribeRelation) -> Recursiv
 
 
 def _cast(branch: Relation, steps: Sequence[tuple[str, ...]]) -> Relation:
-    """Return a relation with its columns cast, from the first of these types to the next, up to the last."""
+    """Return a relation with its columns cast from each of these types to the next."""
     if len(set(steps)) == 1:
         return branch
     items = []

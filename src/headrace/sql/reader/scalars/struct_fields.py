@@ -90,7 +90,7 @@ def _struct(head: Lexeme, arguments: Sequence[Lexemes]) -> Lexemes:
 
 
 def _zipped(head: Lexeme, arguments: Sequence[Lexemes]) -> Lexemes:
-    """Return `arrays_zip`, whose fields are numbers where no argument is a column, with fields of other names."""
+    """Return `arrays_zip` with its fields named: it numbers those that are no columns."""
     out = [_call("transform", head, spaced=head.spaced), _operator("(", head), _call("arrays_zip", head)]
     out.append(_operator("(", head))
     for i, argument in enumerate(arguments):

@@ -334,7 +334,7 @@ class FromReader:
         return Joined(relation, scope)
 
     def _common(self, left: Scope, right: Scope, at: int) -> tuple[str, ...]:
-        """Return the columns of NATURAL JOIN, which Spark 4.1 compares with regard to case whatever is set."""
+        """Return the columns of NATURAL JOIN, which Spark 4.1 always compares by case."""
         theirs = {b.name for b in right.star() or ()}
         common = tuple(a.name for a in left.star() or () if any(left.same(a.name, name) for name in theirs))
         if not theirs.issuperset(common):

@@ -37,6 +37,7 @@ def code_of(hr: Headrace, ns: str, query: str, name: str = "s", mode: str = "AUT
         ("SELECT k, INTERVAL '1' DAY AS d FROM {ns}.t", "TYPE_NOT_STORABLE"),
         ("SELECT k, NULL AS n FROM {ns}.t", "TYPE_NOT_STORABLE"),
         ("SELECT k, v AS __hr_w FROM {ns}.t", "RESERVED_COLUMN"),
+        ("SELECT k, v AS __HR_W FROM {ns}.t", "RESERVED_COLUMN"),
         ("SELECT k FROM {ns}.t VERSION AS OF 1", "TIME_TRAVEL_SOURCE"),
         ("SELECT sum(s) FILTER (WHERE FROM {ns}.t", "SYNTAX_ERROR"),
     ],

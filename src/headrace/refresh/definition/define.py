@@ -240,7 +240,7 @@ def _check_output(output: tuple[Column, ...], query: str) -> None:
                 hint="Give one of them another name with AS.",
             )
         seen.add(column.name.lower())
-        if column.name.startswith(RESERVED_PREFIX):
+        if column.name.lower().startswith(RESERVED_PREFIX):
             raise UserError(
                 "RESERVED_COLUMN", f"Column names beginning with {RESERVED_PREFIX} are Headrace's own: {column.name}."
             )

@@ -595,8 +595,9 @@ def _count(file: Path, key: str, value: object) -> int:
 
 
 def _url(text: str) -> str | None:
+    text = text.strip()  # as a secret's file that `echo` wrote
     if text and not re.fullmatch(r"https?://[^/\s][^\s\x00-\x1f\x7f]*", text):
-        raise UserError("CONFIG_INVALID", f"webhook is {text!r}.", hint="Write a URL: https://host/path.")
+        raise UserError("CONFIG_INVALID", "webhook is no URL.", hint="Write one: https://host/path.")
     return text or None
 
 

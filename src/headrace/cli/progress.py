@@ -20,6 +20,7 @@ from headrace.events import (
     Notice,
     RefreshFailed,
     RefreshFinished,
+    RefreshGivenUp,
     RefreshStarted,
     SparkStarted,
     SparkStarting,
@@ -68,6 +69,8 @@ class Board:
                     self._lines[event.table] = Line(event.table, event.mode, time.monotonic())
                 case StageStarted() if event.table in self._lines:
                     self._lines[event.table].stage = event.stage
+                case RefreshGivenUp():
+                    self._lines.pop(event.table, None)
                 case RefreshFinished() | RefreshFailed():
                     line = self._lines.setdefault(event.table, Line(event.table, "", time.monotonic()))
                     line.finished = event

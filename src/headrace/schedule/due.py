@@ -17,14 +17,14 @@ class Standing:
         behind_since: When the oldest change was committed that it does not reflect; None when it reflects all.
         refreshed: When its last refresh began; None when there was none, or it failed and is to be tried again.
         expected: Seconds that refreshing it, and what is refreshed before it, usually takes.
-        observed: When its sources were observed for its last refresh, where that waited in line for long; else None.
+        lined_up: When its last refresh was, over sources as they had just been observed; None where that is not known.
     """
 
     loaded: bool
     behind_since: dt.datetime | None
     refreshed: dt.datetime | None = None
     expected: float = 0.0
-    observed: dt.datetime | None = None
+    lined_up: dt.datetime | None = None
 
     def lag(self, now: dt.datetime) -> float:
         """Return seconds that it trails its sources."""
@@ -48,7 +48,7 @@ def due_at(schedule: Schedule, standing: Standing, now: dt.datetime, *, factor: 
         return now
     if standing.behind_since is None:
         return None
-    times = (standing.observed, standing.refreshed)
+    times = (standing.lined_up, standing.refreshed)
     known = [at for at in times if at is not None and at <= now]  # later ones are of a clock that was ahead
     if schedule.cron is not None:
         return schedule.cron.next_after(min(known, default=standing.behind_since))

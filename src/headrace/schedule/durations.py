@@ -19,16 +19,14 @@ _UNITS = {
     "week": 604800,
     "w": 604800,
 }
+HUNDRED_YEARS = 100 * 365 * 86_400
+"""Seconds, the longest duration: what is added to the time of day must stay a date."""
 _AMOUNT = re.compile(r"(\d{1,18})\s*([a-z]+)\s*", re.IGNORECASE)
 """Longer numbers are no durations: Python itself refuses to read numbers of thousands of digits."""
 
 
-LONGEST = 100 * 365 * 86_400
-"""Seconds, a hundred years: what is added to the time of day must stay a date."""
-
-
 def parse_duration(text: str) -> int | None:
-    """Return seconds of amounts of time; None for what is no duration, or beyond `LONGEST`."""
+    """Return seconds of amounts of time; None for what is no duration, or beyond `HUNDRED_YEARS`."""
     wanted = text.strip()
     seconds, at = 0, 0
     while at < len(wanted):
@@ -38,7 +36,7 @@ def parse_duration(text: str) -> int | None:
             return None
         seconds += int(amount.group(1)) * unit
         at = amount.end()
-    return seconds if wanted and seconds <= LONGEST else None
+    return seconds if wanted and seconds <= HUNDRED_YEARS else None
 
 
 def _unit(word: str) -> int | None:

@@ -6,12 +6,12 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Generic, Protocol, TypeVar
 
 from headrace.errors import HeadraceError
 from headrace.events import Event, Events, GroupPublished, Notice, RefreshFinished, SinkWritten
-from headrace.scheduler.patience import Patience
+from headrace.scheduler.patience import Patience, listed
 from headrace.scheduler.policy.backoff import PASSING
 
 LOOK, LONGEST = 0.25, 2.0
@@ -85,14 +85,17 @@ class Deliveries(Generic[Due]):
         return started
 
     def end(self, patience: Patience) -> None:
-        """Wait for what is being written; what outlasts patience is left alone."""
+        """Wait for what is being written, and begin nothing more; what outlasts patience is left alone."""
+        with suppress(queue.Empty):
+            while (work := self._waiting.get_nowait()) is not None:
+                with self._lock:
+                    self._running.discard(work.name)
         for _ in self._threads:
             self._waiting.put(None)
         for thread in [thread for thread in self._threads if thread.ident is not None]:
-            thread.join(SOON)
             with self._lock:
-                names = ", ".join(sorted(self._running))
-            self._left |= not patience.wait_for(thread, f"the writing of {names}")
+                names = sorted(self._running)
+            self._left |= not patience.wait_for(thread, f"the writing of {listed(names) or 'sinks'}", quietly=SOON)
 
     @property
     def _at_once(self) -> int:
@@ -119,8 +122,9 @@ class Deliveries(Generic[Due]):
 
     def _tell(self, code: str, message: str, name: str = "") -> None:
         """Tell of a failure once, until what failed goes well."""
-        if message != self._told.get(name) and not self._left:
-            self._told[name] = message
+        new = message not in self._told.values()  # an outage is one for all sinks
+        self._told[name] = message
+        if new and not self._left:
             self._events.emit(Notice(f"A sink was not written; trying again. [{code}] {message}"))
 
 
@@ -164,6 +168,5 @@ def delivering(
         unsubscribe()
         ended.set()
         moved.set()
-        thread.join(SOON)
-        patience().wait_for(thread, "a look at the sinks")
+        patience().wait_for(thread, "a look at the sinks", quietly=SOON)
         deliveries.end(patience())

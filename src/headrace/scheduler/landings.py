@@ -83,8 +83,7 @@ def landing(
     finally:
         unsubscribe()
         ended.set()
-        thread.join(SOON)
-        patience().wait_for(thread, "the landing of database sources")
+        patience().wait_for(thread, "the landing of database sources", quietly=SOON)
 
 
 def land_once(

@@ -87,7 +87,7 @@ class _Running:
         members: Its stream tables.
         tasks: Its tasks, each with its stream tables.
         work: Refreshes it.
-        observed: When its sources were.
+        lined_up: When it was, over sources as they had just been observed.
         begun: When it began.
         early: Whether it began before all that it reads was published.
         deadlines: When tasks that run are to be cancelled, where they have a limit.
@@ -99,7 +99,7 @@ class _Running:
     members: tuple[TableName, ...]
     tasks: Mapping[TableName, tuple[TableName, ...]]
     work: Work
-    observed: dt.datetime
+    lined_up: dt.datetime
     begun: dt.datetime
     early: bool = False
     deadlines: dict[TableName, float] = field(default_factory=dict)
@@ -137,8 +137,8 @@ class Scheduler:
         self._rank = Rank()
         self._ended: queue.Queue[_Ended | None] = queue.Queue()  # None: something changed
         self._running: dict[TableName, _Running] = {}
-        self._cuts: dict[TableName, Cut] = {}
-        self._observed: dict[TableName, tuple[dt.datetime, dt.datetime, dt.datetime]] = {}
+        self._cuts: dict[TableName, tuple[Cut, dt.datetime]] = {}
+        self._lined_up: dict[TableName, tuple[dt.datetime, dt.datetime, dt.datetime]] = {}
         self._state: SchedulerState | None = None
         self._grouping: Grouping | None = None
         self._tasks = UnitTasks({}, {}, {}, {})
@@ -183,8 +183,8 @@ class Scheduler:
             UserError: `SCHEDULER_RUNNING`.
             EnvironmentFault: `SPARK_LOST` when a Spark that is not ours is gone for good; why ours does not start.
         """
-        self._register()
         self.patience = Patience(self.events, self.rules.grace, at_once)
+        self._register()
         self._dispatch.slots = 0  # until it was counted how many there are
         self._decisions.tell()
         results: list[RefreshResult] = []
@@ -336,18 +336,16 @@ class Scheduler:
             if error.code == "SPARK_LOST":
                 self.spark.lost(error)
         self._unread = {name: error.message for name, error in unread.items()}
-        return self._as_observed(state)
+        return self._with_time_in_line(state)
 
-    def _as_observed(self, state: SchedulerState) -> SchedulerState:
-        """Add when the sources of tables by cron were observed.
-
-        They may have waited in line past a point in time.
-        """
+    def _with_time_in_line(self, state: SchedulerState) -> SchedulerState:
+        """Add when tables by cron were lined up, which may have waited past a point in time."""
         tables = dict(state.tables)
-        for name, (observed, begun, ended) in self._observed.items():
-            if name in tables and (at := tables[name].standing.refreshed) is not None and begun <= at <= ended:
-                tables[name] = replace(tables[name], standing=replace(tables[name].standing, observed=observed))
-        return replace(state, tables=tables) if self._observed else state
+        self._lined_up = {name: times for name, times in self._lined_up.items() if name in tables}
+        for name, (lined_up, begun, ended) in self._lined_up.items():
+            if (at := tables[name].standing.refreshed) is not None and begun <= at <= ended:
+                tables[name] = replace(tables[name], standing=replace(tables[name].standing, lined_up=lined_up))
+        return replace(state, tables=tables) if self._lined_up else state
 
     def _line_up(self, state: SchedulerState, cycle: Cycle) -> None:
         self._state = state
@@ -363,7 +361,7 @@ class Scheduler:
         for unit in self._dispatch.draw(units.dag, left, self._tasks.pools, self._tasks.inside, outside, leaving):
             self._cuts.pop(unit, None)
         new = [unit for unit in self._own(units.dag, cycle.wanted) if not self._dispatch.knows(unit)]
-        self._cuts |= dict.fromkeys(new, self._heads)
+        self._cuts |= dict.fromkeys(new, (self._heads, self.catalog.now()))
         self._dispatch.add(new)
         self._next = cycle.next_due
         if self._unread:  # nothing moves when such a table can be read again
@@ -421,9 +419,9 @@ class Scheduler:
         if unit not in self._running:
             members, tasks = self._state.grouping.units.members[unit], self._tasks.of(unit)
             awaited = [self._running[above].members for above in self._dispatch.awaited(unit)]
-            cut, begun = self._cuts.pop(unit), self.catalog.now()
+            (cut, lined_up), begun = self._cuts.pop(unit), self.catalog.now()
             work = self.worker.begin(members, tasks, cut, awaited)
-            self._running[unit] = _Running(members, tasks, work, cut.begun, begun, early=bool(awaited))
+            self._running[unit] = _Running(members, tasks, work, lined_up, begun, early=bool(awaited))
         run, options = self._running[unit], self._state.grouping.options
         limits = [t for n in run.tasks[task] if n in options and (t := options[n].timeout) is not None]
         if limits:
@@ -486,7 +484,7 @@ class Scheduler:
         if run.error is None:
             known = {} if self._state is None else self._state.tables
             by_cron = [name for name in run.members if name in known and known[name].schedule.cron is not None]
-            self._observed |= dict.fromkeys(by_cron, (run.observed, run.begun, self.catalog.now()))
+            self._lined_up |= dict.fromkeys(by_cron, (run.lined_up, run.begun, self.catalog.now()))
             self._late_only.discard(unit)
             return
         if run.early:  # whatever it was: it may be that it would not have been had it begun later

@@ -45,21 +45,24 @@ class Patience:
         if self._since is None:
             self._since = time.monotonic()
             if running and not self.over:
-                self._tell(_listed(running))
+                self._tell(f"the refresh of {listed(running)}")
 
-    def wait_for(self, thread: threading.Thread | None, doing: str) -> bool:
+    def wait_for(self, thread: threading.Thread | None, doing: str, *, quietly: float = 0.0) -> bool:
         """Wait until a thread has ended, or patience is over; return whether it has ended.
 
         Args:
             thread: The thread.
             doing: What it does, for those who wait.
+            quietly: Seconds before that is said.
         """
         if thread is None or not thread.is_alive():
             return True
         self.begin(())
-        if not self.over:
-            self._tell(doing)
+        silent, told = time.monotonic() + quietly, False
         while thread.is_alive() and not self.over:
+            if not told and time.monotonic() >= silent:
+                told = True
+                self._tell(doing)
             thread.join(LOOK_SECONDS)
         return not thread.is_alive()
 
@@ -68,6 +71,7 @@ class Patience:
         self._events.emit(Notice(f"Stopping; waiting up to {left:.0f} s for {what}. Press Ctrl-C to stop at once."))
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
+    """Return some names as text, and how many more there are."""
     shown = ", ".join(names[:NAMED])
-    return f"the refresh of {shown}{f' and {len(names) - NAMED} others' if len(names) > NAMED else ''}"
+    return f"{shown}{f' and {len(names) - NAMED} others' if len(names) > NAMED else ''}"

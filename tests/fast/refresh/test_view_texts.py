@@ -20,13 +20,17 @@ VIEW = TableName(LAKE, ("shop",), "v")
 KNOWN = frozenset({LAKE, "other"})
 
 
-def catalog_with_a_view(root: Path, default_catalog: str | None) -> Catalog:
-    """A catalog whose view reads tables by names of one, two and three parts."""
+EACH = "SELECT a FROM t, n.u, lake.n.w"
+"""Names of one, two and three parts."""
+
+
+def catalog_with_a_view(root: Path, default_catalog: str | None, text: str = EACH) -> Catalog:
+    """A catalog with a view of a text."""
     version = {
         "version-id": 1,
         "schema-id": 0,
         "default-namespace": ["shop"],
-        "representations": [{"type": "sql", "dialect": "spark", "sql": "SELECT a FROM t, n.u, lake.n.w"}],
+        "representations": [{"type": "sql", "dialect": "spark", "sql": text}],
     }
     version |= {} if default_catalog is None else {"default-catalog": default_catalog}
     schema = {"schema-id": 0, "type": "struct", "fields": [{"id": 1, "name": "a", "required": False, "type": "int"}]}
@@ -50,7 +54,7 @@ def test_names_in_a_view_are_of_its_default_catalog(tmp_path: Path, written: str
 
 
 def test_a_view_of_another_catalog_is_not_read_pinned(tmp_path: Path) -> None:
-    catalog = catalog_with_a_view(tmp_path, "other")
+    catalog = catalog_with_a_view(tmp_path, "other", "SELECT a FROM t")
     with pytest.raises(UserError, match="NOT_PINNABLE") as error:
         PinnedState(catalog).sql("SELECT * FROM shop.v", (), KNOWN)
     catalog.close()

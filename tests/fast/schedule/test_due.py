@@ -62,8 +62,8 @@ def test_cron_counts_from_the_last_refresh():
     assert due("30 12 * * *", Standing(True, ago(60), ago(120))) == 1800
 
 
-def test_cron_counts_from_when_sources_were_observed_and_a_pause_from_the_last_refresh():
-    waited = Standing(True, ago(1800), ago(60), observed=ago(7200))
+def test_cron_counts_from_when_a_table_was_lined_up_and_a_pause_from_the_last_refresh():
+    waited = Standing(True, ago(1800), ago(60), lined_up=ago(7200))
     assert due("30 * * * *", waited) == -5400
     assert due("ON CHANGE EVERY 1 hour", waited) == 3540
 

@@ -91,7 +91,7 @@ def test_a_landing_that_does_not_end_is_left_to_itself() -> None:
     since = time.monotonic()
     with landing(land, events, LostSpark(events), lambda: patience):
         assert begun.wait(180)
-        threading.Timer(1.5, at_once.set).start()
+        events.subscribe(lambda event: at_once.set() if isinstance(event, Notice) else None)  # whoever reads it hurries
     assert time.monotonic() - since < 30
     assert ["landing of database sources" in text for text in told] == [True]
     free.set()
@@ -114,7 +114,7 @@ def test_a_spark_that_is_lost_for_landings_alone_is_noticed(monkeypatch: pytest.
 
 
 def test_a_spark_that_landings_have_used_since_is_lost_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headrace.scheduler.lost_spark.PATIENCE_SECONDS", 0.5)
+    monkeypatch.setattr("headrace.scheduler.lost_spark.PATIENCE_SECONDS", 2.0)
     monkeypatch.setattr("headrace.scheduler.lost_spark.PAUSE_SECONDS", 0.01)
     events, landed = Events(), threading.Event()
     spark, lost = LostSpark(events), EnvironmentFault("SPARK_LOST", "It is gone.", retryable=True)
@@ -129,7 +129,7 @@ def test_a_spark_that_landings_have_used_since_is_lost_anew(monkeypatch: pytest.
         landed.clear()
         with landing(land, events, spark, patient):
             assert landed.wait(180)
-        time.sleep(0.6)
+        time.sleep(2.1)
     assert spark.gone is None
 
 

@@ -9,13 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import pytest
+from kit.waiting import until
 
 from headrace.catalog import Sink, SinkStatus
 from headrace.delivery.batches import Batch, batch_due, batches
 from headrace.errors import EnvironmentFault
 from headrace.events import Events, Notice
 from headrace.names import LAKE, TableName
-from headrace.scheduler.deliveries import delivering
+from headrace.scheduler.deliveries import AT_ONCE, Deliveries, delivering
 from headrace.scheduler.patience import Patience
 
 NOW = dt.datetime(2026, 3, 1, 6, tzinfo=dt.UTC)
@@ -118,7 +119,31 @@ def test_a_target_that_hangs_holds_up_nobody() -> None:
     assert not told, "whoever writes tells of failures of sinks"
 
 
-def test_what_breaks_is_told_once_until_it_goes_well_and_writing_goes_on() -> None:
+def test_an_outage_is_told_once_for_all_sinks_and_nothing_is_begun_at_the_end() -> None:
+    events, told, at_once, free = Events(), list[str](), threading.Event(), threading.Event()
+    events.subscribe(lambda event: told.append(event.message) if isinstance(event, Notice) else None)
+    begun, sinks = list[str](), [Work(f"sink {number}") for number in range(3 * AT_ONCE)]
+
+    def write(work: Work) -> None:
+        begun.append(work.name)
+        if work in sinks[:3]:
+            raise EnvironmentFault("CATALOG_UNREACHABLE", "It is away.", retryable=True)
+        free.wait(60)
+
+    deliveries = Deliveries(lambda: sinks, write, events)
+    deliveries.begin()
+    until(lambda: len(begun) == 3 + AT_ONCE)
+    assert len(told) == 1
+    at_once.set()
+    deliveries.end(Patience(events, 600, at_once))
+    free.set()
+    until(lambda: not any(thread.is_alive() for thread in deliveries._threads))
+    assert len(begun) == 3 + AT_ONCE
+
+
+def test_what_breaks_is_told_once_until_it_goes_well_and_writing_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headrace.scheduler.deliveries.LOOK", 0.01)
+    monkeypatch.setattr("headrace.scheduler.deliveries.LONGEST", 0.01)
     events, told, looks, written = Events(), list[str](), [0], threading.Event()
     events.subscribe(lambda event: told.append(event.message) if isinstance(event, Notice) else None)
 
@@ -150,7 +175,7 @@ def test_a_target_that_hangs_at_the_end_is_left_to_itself() -> None:
     since = time.monotonic()
     with delivering(lambda: [Work("hangs")], write, events, lambda: patience):
         assert begun.wait(30)
-        threading.Timer(1.5, at_once.set).start()
+        events.subscribe(lambda event: at_once.set() if isinstance(event, Notice) else None)  # whoever reads it hurries
     assert time.monotonic() - since < 30
     assert ["the writing of hangs" in text for text in told] == [True]
     free.set()

@@ -95,7 +95,7 @@ def parse_tolerance(tolerance: dt.timedelta | str) -> dt.timedelta:
     """
     if isinstance(tolerance, str):
         seconds = parse_duration(tolerance)
-        tolerance = dt.timedelta(days=-1) if seconds is None or seconds > 10**10 else dt.timedelta(seconds=seconds)
+        tolerance = dt.timedelta(days=-1) if seconds is None else dt.timedelta(seconds=seconds)
     if tolerance < dt.timedelta(0):
         raise UserError(
             "INVALID_OPTION",

@@ -149,7 +149,7 @@ def run(
     stop_requested, at_once = stopping or threading.Event(), threading.Event()
 
     def patience() -> Patience:
-        return scheduler.patience  # that of its run, which has begun to run out before these are waited for
+        return scheduler.patience  # that of its run: what it has waited is not waited again
 
     with _telling(settings, events), noting_loads(catalog, events, SystemClock()):
         if not once:

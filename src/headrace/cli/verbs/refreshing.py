@@ -13,7 +13,7 @@ from headrace.cli.invocation import Invocation, pass_invocation
 from headrace.cli.progress import following, spinning
 from headrace.cli.render import tables as render
 from headrace.cli.verbs import options
-from headrace.schedule.durations import LONGEST
+from headrace.schedule.durations import HUNDRED_YEARS
 
 UNITS = {"s": "seconds", "min": "minutes", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
@@ -24,7 +24,7 @@ def parse_age(text: str) -> dt.timedelta:
     if match is None:
         raise click.UsageError(f"'{text}' is no age; write 7d, 36h, 90min or 0s.")
     unit, number = dt.timedelta(**{UNITS[match[2]]: 1}), match[1].lstrip("0")
-    if len(number) > 12 or int(number or "0") * unit.total_seconds() > LONGEST:
+    if len(number) > 12 or int(number or "0") * unit.total_seconds() > HUNDRED_YEARS:
         raise click.UsageError(f"'{text}' is longer than a hundred years.")
     return int(number or "0") * unit
 

@@ -69,9 +69,6 @@ class Cut:
         catalog: The catalog.
         foreign: Finds metadata files of tables outside `lake`.
         tick: Seconds that have to pass before the clock of moving filters has moved.
-
-    Attributes:
-        begun: When the first source was about to be observed.
     """
 
     def __init__(self, catalog: Catalog, foreign: ForeignLocation, tick: float = 1e-6) -> None:
@@ -81,7 +78,6 @@ class Cut:
         self._seen: dict[TableName, Head] = {}
         self._lock = threading.RLock()
         self._mirrors: dict[TableName, Head] | None = None
-        self.begun = catalog.now()
 
     def of(self, sources: Iterable[TableName], streams: frozenset[TableName]) -> dict[TableName, Head]:
         """Return heads of some relations.

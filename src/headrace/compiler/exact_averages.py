@@ -28,7 +28,9 @@ def exact_averages(query: str, averages: Sequence[AggregateCall]) -> tuple[Refin
         averages: The averages, with their places.
     """
     asked = [not_maintained(each.function, each.place) for each in averages]
-    calls = refused_calls(query, tokenize(query), asked, lambda _: True)
+    places = {(each.place.line, each.place.column) for each in averages if each.place}
+    # one that is spelt alike may be over a column of another type
+    calls = [call for call in refused_calls(query, tokenize(query), asked, lambda _: True) if call.place in places]
     added = [_exact(call) for call in calls]
     ends = [(each.at, each.at + each.removed) for each in added if each is not None]
     if not all(added) or any(end > start for (_, end), (start, _) in pairwise(ends)):

@@ -31,6 +31,12 @@ def test_averages_below_another_operator(query: str) -> None:
     assert [str(each) for each in found.refinements] == ["avg() of long integers: added up as decimals: b"]
 
 
+def test_one_that_is_spelt_alike_and_is_of_floats_stays() -> None:
+    of_averages = "SELECT a, avg(b) AS b FROM (SELECT a, {} AS b FROM v GROUP BY a, b) g GROUP BY a"
+    found = view(of_averages.format("avg(b)"))
+    assert refined(found.query, found.refinements) == of_averages.format(EXACT.format("b"))
+
+
 @pytest.mark.parametrize(
     "query",
     [

@@ -76,6 +76,7 @@ class Cut:
         self._tick = tick
         self._foreign = foreign
         self._seen: dict[TableName, Head] = {}
+        self._views: set[TableName] = set()
         self._lock = threading.RLock()
         self._mirrors: dict[TableName, Head] | None = None
 
@@ -149,6 +150,13 @@ class Cut:
             self._hold(metas)
         return {n: self._seen[n].version.version for n in names if n in self._seen}
 
+    def views_among(self, sources: Iterable[TableName]) -> frozenset[TableName]:
+        """Return the relations, of some that are no stream tables, that are views; those not seen yet are observed."""
+        names = frozenset(sources)
+        self.versions(names, lambda *_: None)  # whoever reads what cannot be read says so
+        with self._lock:
+            return names & self._views
+
     def _hold(self, names: Collection[TableName]) -> None:
         """Hold back what was just observed and has a closed gate.
 
@@ -199,7 +207,9 @@ class Cut:
 
     def _kept(self, names: Iterable[TableName]) -> Mapping[TableName, Pointer]:
         kept = [n for n in names if n.catalog == LAKE]
-        return self._catalog.pointers(LAKE, kept) if kept else {}
+        found = self._catalog.pointers(LAKE, kept) if kept else {}
+        self._views |= {name for name, pointer in found.items() if pointer.is_view}
+        return found
 
     def _location(self, name: TableName, kept: Mapping[TableName, Pointer]) -> str | None:
         if name.catalog != LAKE:

@@ -81,12 +81,10 @@ class Outdated:
             return True
         return out_of_date(details, keys) or bool(changed_functions(details, self.session))
 
-    def reads_new_views(self, details: Details) -> bool:
-        """Return whether views have taken the places of tables that a query reads.
-
-        Asked of what is refreshed only: it takes a query of its own, and such a source counts as moved.
-        """
-        return bool(view_locations(self.catalog, (use.name for use in details.sources)))
+    def reads_new_views(self, details: Details, heads: Cut) -> bool:
+        """Return whether views have taken the places of tables that a query reads; such a source counts as moved."""
+        streams = {table.name for table in self.catalog.stream_tables()}
+        return bool(heads.views_among(use.name for use in details.sources if use.name not in streams))
 
     def reason(self, table: StreamTable) -> FullReason:
         """Return why an outdated stream table is recomputed."""

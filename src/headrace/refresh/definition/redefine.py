@@ -93,9 +93,9 @@ class Redefiner:
         tables = {name: known.get(name) or self.catalog.stream_table(name) for name in names}
         for part in parts(names, tables):
             if in_cycle(part, tables):
-                if self._is_old_cycle([from_json(tables[name].details) for name in part], keys):
+                if self._is_old_cycle([from_json(tables[name].details) for name in part], keys, heads):
                     return True
-            elif self._is_outdated(table := tables[part[0]], keys) or self.outdated.has_lost_columns(
+            elif self._is_outdated(table := tables[part[0]], keys, heads) or self.outdated.has_lost_columns(
                 table, heads, beside
             ):
                 return True
@@ -159,12 +159,12 @@ class Redefiner:
     ) -> dict[TableName, _New]:
         """Return what is to be defined anew of a single table or a cycle."""
         if in_cycle(part, tables):
-            return self._new_cycle(part, tables, new, given, resolved)
+            return self._new_cycle(part, tables, heads, new, given, resolved)
         (name,) = part
         if name in given:
             return {name: _New(given[name].spec, given[name].details, by_user=True)}
         table = tables[name]
-        if self._is_outdated(table, SourceKeys(self.catalog, new)):
+        if self._is_outdated(table, SourceKeys(self.catalog, new), heads):
             refuse_missing(name, from_json(table.details), self.session)
             reason = self.outdated.reason(table)
             _refuse_skipping(name, resolved, reason)
@@ -178,6 +178,7 @@ class Redefiner:
         self,
         part: Sequence[TableName],
         tables: Mapping[TableName, StreamTable],
+        heads: Cut,
         new: Mapping[TableName, Details],
         given: Mapping[TableName, Given],
         resolved: Mapping[TableName, Resolution],
@@ -185,27 +186,27 @@ class Redefiner:
         """Return new definitions of all members of a cycle, if one of them needs it."""
         keys, by_user = SourceKeys(self.catalog, new), not given.keys().isdisjoint(part)
         known = {name: from_json(tables[name].details) for name in part}
-        if not by_user and not self._is_old_cycle(list(known.values()), keys):
+        if not by_user and not self._is_old_cycle(list(known.values()), keys, heads):
             return {}
         details = known | {name: given[name].details for name in part if name in given}
         for name in part if not by_user else ():
             refuse_missing(name, known[name], self.session)
             _refuse_skipping(name, resolved, FullReason.DEFINITION_CHANGED)
-            if self._is_old(known[name], keys):
+            if self._is_old(known[name], keys, heads):
                 details[name] = self.outdated.defined_again(tables[name], new)
         details = {name: as_member(each) for name, each in details.items()}
         check_cycle(details, {n: self.plans.view(n, d) if d.incremental else None for n, d in details.items()})
         specs = {name: given[name].spec if name in given else spec_of(tables[name]) for name in part}
         return {name: _New(specs[name], details[name], by_user=by_user) for name in part}
 
-    def _is_old_cycle(self, members: Sequence[Details], keys: SourceKeys) -> bool:
-        return any(not each.cyclic or self._is_old(each, keys) for each in members)
+    def _is_old_cycle(self, members: Sequence[Details], keys: SourceKeys, heads: Cut) -> bool:
+        return any(not each.cyclic or self._is_old(each, keys, heads) for each in members)
 
-    def _is_old(self, details: Details, keys: SourceKeys) -> bool:
-        return self.outdated.is_old(details, keys) or self.outdated.reads_new_views(details)
+    def _is_old(self, details: Details, keys: SourceKeys, heads: Cut) -> bool:
+        return self.outdated.is_old(details, keys) or self.outdated.reads_new_views(details, heads)
 
-    def _is_outdated(self, table: StreamTable, keys: SourceKeys) -> bool:
-        return self.outdated(table, keys) or self.outdated.reads_new_views(from_json(table.details))
+    def _is_outdated(self, table: StreamTable, keys: SourceKeys, heads: Cut) -> bool:
+        return self.outdated(table, keys) or self.outdated.reads_new_views(from_json(table.details), heads)
 
     # ---- what it is stored in
 

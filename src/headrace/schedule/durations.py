@@ -26,7 +26,7 @@ _AMOUNT = re.compile(r"(\d{1,18})\s*([a-z]+)\s*", re.IGNORECASE)
 
 
 def parse_duration(text: str) -> int | None:
-    """Return seconds of amounts of time; None for what is no duration, or beyond `HUNDRED_YEARS`."""
+    """Return seconds of amounts of time; None for what is none, or beyond `HUNDRED_YEARS`."""
     wanted = text.strip()
     seconds, at = 0, 0
     while at < len(wanted):

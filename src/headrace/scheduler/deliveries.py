@@ -85,7 +85,7 @@ class Deliveries(Generic[Due]):
         return started
 
     def end(self, patience: Patience) -> None:
-        """Wait for what is being written, and begin nothing more; what outlasts patience is left alone."""
+        """Begin nothing more, and wait for what is being written as long as patience lasts."""
         with suppress(queue.Empty):
             while (work := self._waiting.get_nowait()) is not None:
                 with self._lock:

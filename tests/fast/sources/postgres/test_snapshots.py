@@ -7,6 +7,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import psycopg
@@ -161,6 +162,7 @@ def test_an_interrupt_ends_copying_of_a_cluster(
                 {found.table.oid: placement},
                 Spool(str(tmp_path / "spool")),
                 lambda _: None,
+                lambda _: nullcontext(),
             )
     assert not endless.left.is_set()
 

@@ -15,7 +15,7 @@ from headrace.optimizer.optimizer import Optimizer
 from headrace.optimizer.optimizer_pass import QueryFacts
 from headrace.sql.lower import lower
 from headrace.sql.reader.argument_types import with_types
-from headrace.sql.reader.column_types import asks_for_types, column_types
+from headrace.sql.reader.column_types import ColumnTypes, asks_for_types, column_types
 from headrace.sql.reader.spark_types import by_name
 
 Describe = Callable[[str], tuple[Column, ...]]
@@ -42,34 +42,34 @@ def compile_tree(
         optimizer: Runs the passes.
     """
     types_of = types_by(describe)
-    facts = QueryFacts(keys, _remembering(types_of))
+    found_in = _remembering(types_of)
+    facts = QueryFacts(keys, lambda tree: found_in(tree).types)
     rewritten, used_keys = optimizer.query(with_types(tree, types_of), facts)
     views = optimizer.companion(rewritten, facts)
-    types = facts.types(rewritten)
-    if asks_for_types(rewritten, types):
-        types = column_types(rewritten, types_of, computed=True)
-    own = _own_keys(rewritten, keys, types)
-    types = {**types, **companion_types(rewritten, views, lambda node: {c.name: c.type for c in types_of(node)})}
+    known = found_in(rewritten)
+    if asks_for_types(rewritten, known):
+        known = column_types(rewritten, types_of, computed=True)
+    own = _own_keys(rewritten, keys, known.types)
+    companion_columns = companion_types(rewritten, views, lambda node: {c.name: c.type for c in types_of(node)})
+    types = {**known.types, **companion_columns}
     companion = full_program(rewritten, views, types).companion
     columns = types_of(companion) if companion is not None else None
     # a key that follows from those of sources is as good as these
-    rests = bool(used_keys) or (bool(keys) and own != _own_keys(rewritten, {}, types))
-    output = types_of(rewritten)
-    return CompiledView(
-        query, sources(rewritten), output, columns, (), rewritten, ansi, types, rests, own, views, optimizer
-    )
+    rests = bool(used_keys) or (bool(keys) and own != _own_keys(rewritten, {}, known.types))
+    read, output, exact = sources(rewritten), types_of(rewritten), known.exact
+    return CompiledView(query, read, output, columns, (), rewritten, ansi, types, exact, rests, own, views, optimizer)
 
 
-def _remembering(types_of: TypesOf) -> Callable[[Relation], Mapping[str, str]]:
+def _remembering(types_of: TypesOf) -> Callable[[Relation], ColumnTypes]:
     """Find types of a tree's columns; keep the last answer for passes that change nothing."""
-    last: list[tuple[Relation, Mapping[str, str]]] = []
+    last: list[tuple[Relation, ColumnTypes]] = []
 
-    def types(tree: Relation) -> Mapping[str, str]:
+    def found_in(tree: Relation) -> ColumnTypes:
         if not last or last[0][0] is not tree:
             last[:] = [(tree, column_types(tree, types_of))]
         return last[0][1]
 
-    return types
+    return found_in
 
 
 def _own_keys(tree: Relation, known: KeysOf, types: Mapping[str, str]) -> tuple[tuple[str, ...], ...]:

@@ -33,6 +33,7 @@ class CompiledView:
         tree: The query as algebra; None when it was refused.
         ansi: Whether it runs in Spark's ANSI mode.
         types: Types of its tree's and its companion's columns by name, as far as known.
+        exact: Those of its tree's columns, by name, whose equal values are known to be the same.
         rests_on_keys: Whether the tree is what it is because keys of sources are known.
         keys: Keys of the result that follow from the query.
         views: What its companion keeps besides the accumulators of an aggregate at the root.
@@ -48,6 +49,7 @@ class CompiledView:
     tree: Relation | None
     ansi: bool = True
     types: Mapping[str, str] = field(default_factory=dict, hash=False)
+    exact: frozenset[str] = frozenset()
     rests_on_keys: bool = False
     keys: tuple[tuple[str, ...], ...] = ()
     views: AuxiliaryViews = field(default_factory=AuxiliaryViews, hash=False)
@@ -109,6 +111,7 @@ class CompiledView:
             companion_rows=companion_rows,
             ansi=self.ansi,
             types=self.types,
+            exact=self.exact,
         )
 
     def first_round(self) -> Relation | None:
@@ -119,7 +122,7 @@ class CompiledView:
         """Derive a member's added rows in a round of a cycle; see `cycle_programs.py`."""
         if self.tree is None:
             return None
-        program = gains_program(self.tree, changed, self.optimizer, ansi=self.ansi, types=self.types)
+        program = gains_program(self.tree, changed, self.optimizer, ansi=self.ansi, types=self.types, exact=self.exact)
         return None if program is None else self.optimizer.steps(program, self.types)
 
     def _rewritten(self, relation: Relation | None) -> Relation | None:

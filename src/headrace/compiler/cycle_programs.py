@@ -10,7 +10,7 @@ Source: Abiteboul, Hull, Vianu, Foundations of Databases, 1995, chapter 13 (semi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 
 from headrace.algebra.relations import Aggregate, Empty, Existence, Project, Relation, Stored
 from headrace.algebra.scalar import all_of, as_column, column, equals
@@ -36,6 +36,7 @@ def gains_program(
     *,
     ansi: bool = True,
     types: Mapping[str, str] | None = None,
+    exact: Set[str] = frozenset(),
 ) -> DeltaProgram | None:
     """Derive what a monotone query gains by its sources' gains.
 
@@ -47,11 +48,12 @@ def gains_program(
         optimizer: Runs the passes over the program that the rules give.
         ansi: Whether arithmetic fails on overflow or yields NULL.
         types: Types of the query's columns by name, as far as known.
+        exact: Those of its columns, by name, whose equal values are known to be the same.
 
     Returns:
         None when it gains nothing.
     """
-    change = Change(RULES, changed, changed, ansi=ansi, types=types or {})
+    change = Change(RULES, changed, changed, ansi=ansi, types=types or {}, exact=exact)
     rows = _distinct_rows(tree)
     gained = consolidate(change.of(tree)) if rows is None else _unseen(rows, change)
     if isinstance(gained, Empty):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 
 from headrace.algebra.relations import Empty, Relation, TopK
 from headrace.algebra.tree import sources
@@ -77,6 +77,7 @@ def delta_program(
     companion_rows: int,
     ansi: bool,
     types: Types,
+    exact: Set[str] = frozenset(),
 ) -> DeltaProgram | None:
     """Derive how a query's stored tables follow a change.
 
@@ -90,13 +91,14 @@ def delta_program(
         companion_rows: Rows in the companion, as far as known.
         ansi: Whether arithmetic fails on overflow or yields NULL.
         types: Types of the query's and the companion's columns by name, as far as known.
+        exact: Those of the query's columns, by name, whose equal values are known to be the same.
 
     Returns:
         None when the result cannot have changed.
     """
     if changed.isdisjoint(sources(tree)):
         return None
-    change = optimizer.rules(Change(RULES, changed, appended, sizes, companion_rows, ansi, types), tree)
+    change = optimizer.rules(Change(RULES, changed, appended, sizes, companion_rows, ansi, types, exact), tree)
 
     def program(tree: Relation, change: Change) -> DeltaProgram | None:
         return _program(tree, views, change)

@@ -215,7 +215,7 @@ def _undetermined(tree: Relation, types_of: TypesOf, keys: KeysOf) -> tuple[Unde
     found = undetermined_rows(tree, types_of, Uniqueness({}, {}, numbered=True).keys)
     if not found.refusals or not keys:
         return found, False
-    known = Uniqueness(keys, column_types(tree, types_of), numbered=True).keys
+    known = Uniqueness(keys, column_types(tree, types_of).types, numbered=True).keys
     told_apart = undetermined_rows(tree, types_of, known)
     return told_apart.beside(found), told_apart.refusals != found.refusals
 

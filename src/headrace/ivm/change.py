@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,6 +45,7 @@ class Change:
         companion_rows: Rows in the companion, as far as known.
         ansi: Whether arithmetic fails on overflow (Spark's ANSI mode) or yields NULL.
         types: Types of the query's columns by name, as far as known.
+        exact: Those of its columns, by name, whose equal values are known to be the same.
         partners: Aggregates of which only some groups matter.
         steps: What was asked to be computed once, in order.
         found: The changes of relations that were asked for.
@@ -61,6 +62,7 @@ class Change:
     companion_rows: int = 0
     ansi: bool = True
     types: Mapping[str, str] = field(default_factory=dict)
+    exact: Set[str] = frozenset()
     partners: Mapping[Aggregate, Partners] = field(default_factory=dict)
     steps: list[Step] = field(default_factory=list)
     found: dict[Relation, Relation] = field(default_factory=dict)

@@ -5,9 +5,8 @@ Source: Budiu et al., DBSP, VLDB 2023, section 2 (Z-sets).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Set
 
-from headrace.algebra.properties.order import equal_means_same
 from headrace.algebra.relations import Aggregate, Empty, Filter, Project, Relation
 from headrace.algebra.scalar import as_column, cast, column, compose
 from headrace.algebra.tree import identity, unweighted
@@ -46,7 +45,7 @@ def difference(old: Relation, new: Relation) -> Relation:
     return consolidate(union_all(weigh(new, 1), weigh(old, -1)))
 
 
-def difference_below(old: Relation, new: Relation, types: Mapping[str, str]) -> Relation:
+def difference_below(old: Relation, new: Relation, exact: Set[str]) -> Relation:
     """Return the change from one relation to another, for operators that stand above.
 
     Those may tell values apart that are equal, such as 0.0 and -0.0 by their texts, so that rows which may have such
@@ -55,36 +54,23 @@ def difference_below(old: Relation, new: Relation, types: Mapping[str, str]) -> 
     Args:
         old: The rows before.
         new: The rows after, with the same columns.
-        types: Types of columns by name, as far as known.
+        exact: Names of columns whose equal values are known to be the same.
     """
-    if not inexact(old.columns, types):
+    if exact >= set(old.columns):
         return difference(old, new)
     return union_all(weigh(new, 1), weigh(old, -1))
 
 
-def inexact(columns: Iterable[str], types: Mapping[str, str]) -> tuple[str, ...]:
-    """List the columns that may have equal values which are not the same, such as 0.0 and -0.0.
-
-    Args:
-        columns: The columns; those of unknown types are among them.
-        types: Types of columns by name, as far as known.
-    """
-    return tuple(name for name in columns if name not in types or not equal_means_same(types[name]))
-
-
-def shown_change(change: Relation, types: Mapping[str, str]) -> Relation:
+def shown_change(change: Relation, exact: Set[str]) -> Relation:
     """Add up the weights of rows that are the same: what may be inexact is compared by text too.
 
     Args:
         change: A weighted relation.
-        types: Types of columns by name, as far as known.
+        exact: Names of columns whose equal values are known to be the same.
 
     Returns:
         A relation that has a row where the change has one that is not cancelled, with columns of its own.
     """
-    texts = tuple(
-        (f"{RESERVED_PREFIX}text.{name}", cast(column(name), "STRING"))
-        for name in inexact(unweighted(change.columns), types)
-    )
-    kept = identity(unweighted(change.columns))
-    return consolidate(Project(change, (*kept, *texts, (WEIGHT, column(WEIGHT)))) if texts else change)
+    kept = unweighted(change.columns)
+    texts = tuple((f"{RESERVED_PREFIX}text.{c}", cast(column(c), "STRING")) for c in kept if c not in exact)
+    return consolidate(Project(change, (*identity(kept), *texts, (WEIGHT, column(WEIGHT)))) if texts else change)

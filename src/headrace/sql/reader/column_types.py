@@ -1,14 +1,17 @@
-"""The types of a query's columns, as far as they are known without asking for each.
+"""The types of a query's columns by name, as far as they are known.
 
 Where two columns are of one type, equality is transitive: `a = b AND b = c` says `a = c`. It is not where Spark casts
-one of them: '01' = 1 and 1 = '1', but '01' <> '1'. Rules go by column names, so a name that means columns of different
-types in different parts of a query counts as unknown, and so does a computed column.
+one of them: '01' = 1 and 1 = '1', but '01' <> '1'. Rules go by column names, which are unique within a block only: a
+name that means columns of several types in different parts of a query has no type. The types of computed columns are
+known where Spark is asked for them; those of sources it always is asked for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
+from dataclasses import dataclass
 
+from headrace.algebra.properties.order import equal_means_same
 from headrace.algebra.relations import (
     Aggregate,
     Filter,
@@ -16,6 +19,7 @@ from headrace.algebra.relations import (
     Project,
     Recursive,
     Relation,
+    Round,
     Scan,
     TopK,
     Union,
@@ -29,48 +33,74 @@ from headrace.sql.reader.argument_types import DescribeRelation
 Types = dict[str, str | None]
 
 
-def column_types(tree: Relation, describe_relation: DescribeRelation, *, computed: bool = False) -> Mapping[str, str]:
-    """Return Spark types by column name.
+@dataclass(frozen=True, slots=True)
+class ColumnTypes:
+    """Types of the columns of a query.
+
+    Args:
+        by_name: All types of columns of a name, None among them where one is not known.
+    """
+
+    by_name: Mapping[str, Set[str | None]]
+
+    @property
+    def types(self) -> Mapping[str, str]:
+        """Return types by name, of names that have one only."""
+        single = ((name, next(iter(types))) for name, types in self.by_name.items() if len(types) == 1)
+        return {name: type_ for name, type_ in single if type_ is not None}
+
+    @property
+    def exact(self) -> frozenset[str]:
+        """Return the names of columns whose equal values are the same, unlike 0.0 and -0.0."""
+        return frozenset(name for name, types in self.by_name.items() if all(t and equal_means_same(t) for t in types))
+
+
+def column_types(tree: Relation, describe_relation: DescribeRelation, *, computed: bool = False) -> ColumnTypes:
+    """Find Spark types by column name.
 
     Args:
         tree: The query, with types filled in.
         describe_relation: Spark's column types of a relation; called for sources.
         computed: Call it for whatever computes columns too.
     """
-    found: Types = {}
+    found: dict[str, set[str | None]] = {}
     _collect(tree, describe_relation, found, computed=computed)
-    return {name: type_ for name, type_ in found.items() if type_ is not None}
+    return ColumnTypes(found)
 
 
-def asks_for_types(tree: Relation, types: Mapping[str, str]) -> bool:
+def asks_for_types(tree: Relation, known: ColumnTypes) -> bool:
     """Return whether changes are added up below an operator by columns of unknown types.
 
     Args:
         tree: The query.
-        types: The types that are known.
+        known: The types that are known.
     """
     root = tree
     while isinstance(root, Project | Filter):
         root = root.input
     below = (node for each in root.inputs for node in walk(each))
-    return any(isinstance(node, _ADDED_UP) and not types.keys() >= set(node.columns) for node in below)
+    unknown = {name for name, types in known.by_name.items() if None in types}
+    return any(isinstance(node, _ADDED_UP) and not unknown.isdisjoint(node.columns) for node in below)
 
 
 _ADDED_UP = Aggregate | Recursive | TopK | Window
 """Operators whose change is what they give after it, minus what they gave before."""
 
 
-def _collect(node: Relation, describe_relation: DescribeRelation, found: Types, *, computed: bool) -> Types:
-    inputs = [_collect(each, describe_relation, found, computed=computed) for each in node.inputs]
+def _collect(
+    node: Relation, describe_relation: DescribeRelation, found: dict[str, set[str | None]], *, computed: bool
+) -> Types:
+    below = (node.start,) if isinstance(node, Round) else node.inputs
+    inputs = [_collect(each, describe_relation, found, computed=computed) for each in below]
     own = _own(node, inputs, describe_relation)
     if computed and isinstance(node, _COMPUTING) and None in own.values():
         own = {c.name: c.type for c in describe_relation(node)}
     for name, type_ in own.items():
-        found[name] = type_ if found.get(name, type_) == type_ else None
+        found.setdefault(name, set()).add(type_)
     return own
 
 
-_COMPUTING = Aggregate | Generate | Project | Union | Values | Window
+_COMPUTING = Aggregate | Generate | Project | Recursive | Union | Values | Window
 
 
 def _own(node: Relation, inputs: list[Types], describe_relation: DescribeRelation) -> Types:
@@ -81,7 +111,7 @@ def _own(node: Relation, inputs: list[Types], describe_relation: DescribeRelatio
             return {name: inputs[0].get(as_column(scalar) or "") for name, scalar in node.items}
         case Aggregate():
             return {key: inputs[0].get(key) for key in node.keys} | {call.name: call.type for call in node.calls}
-        case Union():
+        case Union() | Recursive():
             return _agreed(node, inputs)
     below: Types = {}
     for each in inputs:
@@ -89,9 +119,9 @@ def _own(node: Relation, inputs: list[Types], describe_relation: DescribeRelatio
     return {name: below.get(name) for name in node.columns}
 
 
-def _agreed(union: Union, inputs: list[Types]) -> Types:
+def _agreed(node: Union | Recursive, inputs: list[Types]) -> Types:
     found: Types = {}
-    for at, name in enumerate(union.columns):
-        types = {own.get(branch.columns[at]) for own, branch in zip(inputs, union.branches, strict=True)}
+    for at, name in enumerate(node.columns):
+        types = {own.get(each.columns[at]) for own, each in zip(inputs, node.inputs, strict=True)}
         found[name] = types.pop() if len(types) == 1 else None
     return found

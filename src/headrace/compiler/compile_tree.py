@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from headrace.algebra.properties.keys import KeysOf, Uniqueness
 from headrace.algebra.relations import Filter, Relation
@@ -11,6 +11,8 @@ from headrace.algebra.tree import sources, transform
 from headrace.compiler.compiled_view import CompiledView
 from headrace.compiler.derive import companion_types, full_program
 from headrace.compiler.maintainability import TypesOf
+from headrace.ivm.query_root import root_of
+from headrace.optimizer.auxiliary_views.kept import AuxiliaryViews
 from headrace.optimizer.optimizer import Optimizer
 from headrace.optimizer.optimizer_pass import QueryFacts
 from headrace.sql.lower import lower
@@ -50,8 +52,10 @@ def compile_tree(
     if asks_for_types(rewritten, known):
         known = column_types(rewritten, types_of, computed=True)
     own = _own_keys(rewritten, keys, known.types)
-    companion_columns = companion_types(rewritten, views, lambda node: {c.name: c.type for c in types_of(node)})
-    types = {**known.types, **companion_columns}
+    types = {
+        **known.beside(_kept_keys(rewritten, views, known.types)).types,
+        **companion_types(rewritten, views, lambda node: {c.name: c.type for c in types_of(node)}),
+    }
     companion = full_program(rewritten, views, types).companion
     columns = types_of(companion) if companion is not None else None
     # a key that follows from those of sources is as good as these
@@ -70,6 +74,13 @@ def _remembering(types_of: TypesOf) -> Callable[[Relation], ColumnTypes]:
         return last[0][1]
 
     return found_in
+
+
+def _kept_keys(tree: Relation, views: AuxiliaryViews, types: Mapping[str, str]) -> Iterator[tuple[str, str | None]]:
+    """Find the types of keys by the names that they have where groups are kept."""
+    for root in (root_of(tree), views.groups, *views.aggregates):
+        if root is not None:
+            yield from ((name, types.get(key)) for key, name in root.keys)
 
 
 def _own_keys(tree: Relation, known: KeysOf, types: Mapping[str, str]) -> tuple[tuple[str, ...], ...]:

@@ -1,4 +1,4 @@
-"""Types of columns by name: of recursions and of names that several columns have."""
+"""Types of columns by name: of recursions, of names that several columns have, of keys in the companion."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from kit.case import Case, Table
 from kit.duck import DuckExecutor
 from kit.maintained import Maintained
 
-from headrace.algebra.relations import Aggregate, Filter, Recursive, Relation, Window
+from headrace.algebra.relations import Aggregate, Filter, Recursive, Relation, SemiJoin, Window
 from headrace.algebra.schema import Column
 from headrace.algebra.tree import walk
 from headrace.compiler.compiled_view import CompiledView
@@ -19,6 +19,7 @@ TABLES = {
     "a": (Column("id", "int"), Column("v", "int"), Column("g", "int")),
     "b": (Column("id", "int"), Column("v", "decimal(12,2)")),
     "c": (Column("id", "int"), Column("v", "double")),
+    "visits": (Column("userId", "int"), Column("page", "int"), Column("seconds", "int")),
 }
 DUCK = DuckExecutor()
 
@@ -76,3 +77,19 @@ def test_columns_of_one_name_are_exact_where_each_of_them_is(other: str, expecte
     view = compiled(NUMBERED.format(other=other))
     assert adds_up(view, Window) == expected
     assert ("t.v" in view.types) == (other == "a"), "no other type is true of both"
+
+
+def semijoins(query: str) -> list[SemiJoin]:
+    return [node for node in steps(compiled(query)) if isinstance(node, SemiJoin)]
+
+
+@pytest.mark.parametrize("rest", ["min(seconds) AS m", "max(seconds) AS m", "count(DISTINCT page) AS m"])
+def test_groups_are_read_again_by_integer_keys_whatever_their_case(rest: str) -> None:
+    found = semijoins(f"SELECT userId, {rest} FROM visits GROUP BY userId")
+    assert found
+    assert all(len(node.numbers) == len(node.on) for node in found)
+
+
+def test_a_key_of_the_companion_says_nothing_of_a_computed_column_of_its_name() -> None:
+    view = compiled("SELECT CAST(userId AS STRING) AS userid, min(seconds) AS m FROM visits GROUP BY userId")
+    assert "userid" not in view.types

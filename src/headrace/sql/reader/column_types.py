@@ -8,7 +8,7 @@ known where Spark is asked for them; those of sources it always is asked for.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 
 from headrace.algebra.properties.order import equal_means_same
@@ -53,6 +53,13 @@ class ColumnTypes:
     def exact(self) -> frozenset[str]:
         """Return the names of columns whose equal values are the same, unlike 0.0 and -0.0."""
         return frozenset(name for name, types in self.by_name.items() if all(t and equal_means_same(t) for t in types))
+
+    def beside(self, others: Iterable[tuple[str, str | None]]) -> ColumnTypes:
+        """Return these types, with those of more columns by name."""
+        found = {name: set(types) for name, types in self.by_name.items()}
+        for name, type_ in others:
+            found.setdefault(name, set()).add(type_)
+        return ColumnTypes(found)
 
 
 def column_types(tree: Relation, describe_relation: DescribeRelation, *, computed: bool = False) -> ColumnTypes:

@@ -390,7 +390,16 @@ def _differ(
 def _both_ways(
     sides: Relation, columns: tuple[str, ...], was: Scalar, is_: Scalar, key: tuple[str, ...], differ: Scalar
 ) -> Relation:
-    """Return −old + new for rows where they differ; arguments as for `_differ`."""
+    """Return −old + new for rows where they differ.
+
+    Args:
+        sides: The old and the new rows side by side.
+        columns: The columns of both.
+        was: Whether there is an old row.
+        is_: Whether there is a new one.
+        key: Columns in which they agree.
+        differ: Whether they differ, as `_differ` returns it.
+    """
 
     def side(when: str, shown: Scalar, weight: int) -> Relation:
         rows = Filter(Filter(sides, shown), differ) if shown != TRUE else Filter(sides, differ)

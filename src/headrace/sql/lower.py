@@ -199,7 +199,7 @@ class _Lowering:
         """Return a name that nobody writes."""
         # a lambda's variable of the same name would take `t1`.`x` for its field
         self._aliases += 1
-        return f"{RESERVED_PREFIX}t{self._aliases}"
+        return f"{_ALIAS}{self._aliases}"
 
     def _table(self, text: str, columns: dict[str, str]) -> _Block:
         alias = self._alias()
@@ -442,6 +442,10 @@ def _name(name: str) -> exp.Identifier:
     return exp.to_identifier(name, quoted=True)
 
 
+_ALIAS = f"{RESERVED_PREFIX}t"
+"""What the names of tables begin with; a number follows."""
+
+
 def _aliased(source: exp.Expression, alias: str) -> exp.Expression:
     return exp.Alias(this=source, alias=exp.to_identifier(alias))
 
@@ -481,8 +485,13 @@ def _duplicates(items: dict[str, str], scalars: list[Scalar]) -> bool:
     """Return whether inlining would evaluate an expression twice."""
     if all(as_column(scalar) for scalar in scalars) and len({as_column(s) for s in scalars}) == len(scalars):
         return False
-    computed = [name for name, sql in items.items() if not isinstance(sql, _Reference) and len(sql) > _CHEAP]
+    computed = [name for name, sql in items.items() if not isinstance(sql, _Reference) and _length(sql) > _CHEAP]
     return any(sum(uses(scalar, name) for scalar in scalars) > 1 for name in computed)
+
+
+def _length(sql: str) -> int:
+    """Return the length of an expression, whatever the names of tables begin with."""
+    return len(sql.replace(_ALIAS, "t"))
 
 
 _CHEAP = 24

@@ -125,6 +125,24 @@ def test_many_values_are_read_as_few_are(executor: DuckExecutor) -> None:
     )
 
 
+SHORT = (
+    ("upper(trim({n}))", True),
+    ("{n} + 1", True),
+    ("{n} || {n}", True),
+    ("substring({n}, 1, 2)", False),
+    ("'a text of twenty-two'", True),
+    ("'a text of twenty-seven or so'", False),
+)
+
+
+@pytest.mark.parametrize(("expression", "repeated"), SHORT)
+def test_a_short_expression_is_repeated_whatever_tables_are_called(expression: str, repeated: bool) -> None:
+    scan = Scan(TableName(LAKE, ("shop",), "t"), (("t.name", "name"),))
+    computed = Project(scan, (("u", compose(expression, n=column("t.name"))),))
+    sql = lower(Project(computed, (("x", compose("{u} = lower({u})", u=column("u"))),)), lambda _: "t")
+    assert (sql.count("SELECT") == 1) == repeated
+
+
 def test_grouping_by_a_constant_is_not_grouping_by_a_column(executor: DuckExecutor) -> None:
     constant = Project(A, (("one", literal(1)), ("x", column("a.x"))))
     assert rows(executor, Aggregate(constant, ("one",), (AggregateCall("n", "count"),))) == Counter({(1, 4): 1})

@@ -5,10 +5,11 @@ Source: Budiu et al., DBSP, VLDB 2023, section 2 (Z-sets).
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Mapping, Set
 
-from headrace.algebra.relations import Aggregate, Empty, Filter, Project, Relation
-from headrace.algebra.scalar import as_column, cast, column, compose
+from headrace.algebra.properties.order import is_float
+from headrace.algebra.relations import Aggregate, AggregateCall, Empty, Filter, Project, Relation
+from headrace.algebra.scalar import Scalar, as_column, cast, column, compose
 from headrace.algebra.tree import identity, unweighted
 from headrace.ivm.change import total, union_all, weigh
 from headrace.names import RESERVED_PREFIX, WEIGHT
@@ -45,20 +46,51 @@ def difference(old: Relation, new: Relation) -> Relation:
     return consolidate(union_all(weigh(new, 1), weigh(old, -1)))
 
 
-def difference_below(old: Relation, new: Relation, exact: Set[str]) -> Relation:
+def difference_below(old: Relation, new: Relation, exact: Set[str], types: Mapping[str, str]) -> Relation:
     """Return the change from one relation to another, for operators that stand above.
 
-    Those may tell values apart that are equal, such as 0.0 and -0.0 by their texts, so that rows which may have such
-    values are not added up here.
+    Those may tell values apart that are equal, such as 0.0 and -0.0 by their texts, so that rows with zeros of both
+    signs are not added up, nor any whose values may be equal for another reason.
 
     Args:
         old: The rows before.
         new: The rows after, with the same columns.
         exact: Names of columns whose equal values are known to be the same.
+        types: Types of columns by name, as far as known.
     """
-    if exact >= set(old.columns):
+    loose = {name: types.get(name, "") for name in old.columns if name not in exact}
+    if not loose:
         return difference(old, new)
-    return union_all(weigh(new, 1), weigh(old, -1))
+    change = union_all(weigh(new, 1), weigh(old, -1))
+    return consolidated_apart(change, loose) if all(map(is_float, loose.values())) else change
+
+
+def consolidated_apart(change: Relation, loose: Mapping[str, str]) -> Relation:
+    """Add up the weights of equal rows, but keep those apart whose values are not the same, as 0.0 and -0.0.
+
+    Args:
+        change: A weighted relation.
+        loose: Columns that may have such values, with their types, which have an order; "" where one is not known.
+    """
+    if isinstance(change, Empty):
+        return change
+    # grouping by a zero makes it one without a sign, so that values themselves go beside those that are grouped by
+    marks = tuple((_MARK + name, _told_apart(name, type_)) for name, type_ in loose.items())
+    own = tuple((_OWN + name, column(name)) for name in loose)
+    marked = Project(change, (*identity(change.columns), *marks, *own))
+    keys = (*unweighted(change.columns), *(name for name, _ in marks))
+    kept = tuple(AggregateCall(name, "any_value", column(name)) for name, _ in own)
+    summed = Filter(Aggregate(marked, keys, (*kept, total(WEIGHT))), CHANGED)
+    return Project(summed, tuple((c, column(_OWN + c if c in loose else c)) for c in change.columns))
+
+
+_MARK, _OWN = f"{RESERVED_PREFIX}mark.", f"{RESERVED_PREFIX}own."
+
+
+def _told_apart(name: str, type_: str) -> Scalar:
+    """Return what is different for values of a column that are equal and not the same."""
+    as_text = "CASE WHEN {x} = 0 THEN CAST({x} AS STRING) END" if is_float(type_) else "CAST({x} AS STRING)"
+    return compose(as_text, x=column(name))
 
 
 def shown_change(change: Relation, exact: Set[str]) -> Relation:

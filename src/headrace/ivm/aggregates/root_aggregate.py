@@ -9,7 +9,7 @@ Source: Palpanas et al., Incremental Maintenance for Non-Distributive Aggregate 
 
 from __future__ import annotations
 
-from headrace.algebra.properties.order import equal_means_same, is_float
+from headrace.algebra.properties.order import equal_means_same
 from headrace.algebra.relations import (
     Aggregate,
     AggregateCall,
@@ -22,12 +22,12 @@ from headrace.algebra.relations import (
     Stored,
 )
 from headrace.algebra.scalar import TRUE, Scalar, all_of, any_of, as_column, cast, column, compose, substitute
-from headrace.algebra.tree import identity, unweighted
+from headrace.algebra.tree import identity
 from headrace.ivm.affected_keys import touched
 from headrace.ivm.aggregates.accumulators import HIGH, LOST, LOW, ROWS, Accumulator, Kind, change_call, joined_halves
 from headrace.ivm.append_only import only_inserts
-from headrace.ivm.change import Change, total, union_all, weigh
-from headrace.ivm.consolidate import CHANGED, consolidate
+from headrace.ivm.change import Change, union_all, weigh
+from headrace.ivm.consolidate import consolidate, consolidated_apart
 from headrace.ivm.program import Counts, DeltaProgram, FullProgram, TableChange
 from headrace.ivm.query_root import Root
 from headrace.ivm.rules.replicate import multiplied
@@ -231,32 +231,14 @@ def _needed(root: Root, rows: Relation) -> Relation:
 
 def _added_up(root: Root, rows: Relation) -> Relation:
     """Add up equal rows, but keep apart those of which extremes may differ, as 0.0 and -0.0 do."""
-    loose = {name: a.type for a in root.plan.accumulators if (name := _loose(a)) is not None}
-    if not loose:
-        return consolidate(rows)
-    # grouping by a zero makes it one without a sign, so that values themselves go beside those that are grouped by
-    marks = tuple((_MARK + name, _told_apart(name, type_)) for name, type_ in loose.items())
-    own = tuple((_OWN + name, column(name)) for name in loose)
-    marked = Project(rows, (*identity(rows.columns), *marks, *own))
-    keys = (*unweighted(rows.columns), *(name for name, _ in marks))
-    kept = tuple(AggregateCall(name, "any_value", column(name)) for name, _ in own)
-    summed = Filter(Aggregate(marked, keys, (*kept, total(WEIGHT))), CHANGED)
-    return Project(summed, tuple((c, column(_OWN + c if c in loose else c)) for c in rows.columns))
-
-
-_MARK, _OWN = "__hr_mark.", "__hr_own."
+    loose = {name: a.type or "" for a in root.plan.accumulators if (name := _loose(a)) is not None}
+    return consolidated_apart(rows, loose) if loose else consolidate(rows)
 
 
 def _loose(a: Accumulator) -> str | None:
     """Return the column of whose values an extreme is taken, where equal ones may differ."""
     argument = a.scratch.argument if a.extreme and not equal_means_same(a.type or "") else None
     return None if argument is None else as_column(argument)
-
-
-def _told_apart(name: str, type_: str | None) -> Scalar:
-    """Return what is different for values of a column that are equal and not the same."""
-    as_text = "CASE WHEN {x} = 0 THEN CAST({x} AS STRING) END" if is_float(type_ or "") else "CAST({x} AS STRING)"
-    return compose(as_text, x=column(name))
 
 
 def _counted(call: AggregateCall) -> str | None:

@@ -26,4 +26,4 @@ def delta(aggregate: Aggregate, change: Change) -> Relation:
         keys = change.keep("touched", groups)
         on = tuple((key, key) for key in aggregate.keys)
         before, after = SemiJoin(before, keys, on), SemiJoin(after, keys, on)
-    return difference_below(aggregate.with_inputs(before), aggregate.with_inputs(after), change.exact)
+    return difference_below(aggregate.with_inputs(before), aggregate.with_inputs(after), change.exact, change.types)

@@ -28,7 +28,7 @@ def delta(recursive: Recursive, change: Change) -> Relation:
     if recursive.settled and only_inserts(recursive, change):
         came = _came(recursive, was, change)
         return empty(recursive) if isinstance(came, Empty) else weigh(change.keep("came", came), 1)
-    return difference_below(was, change.keep("rounds", change.after(recursive)), change.exact)
+    return difference_below(was, change.keep("rounds", change.after(recursive)), change.exact, change.types)
 
 
 def recursion_at_root(tree: Relation) -> Recursive | None:

@@ -24,7 +24,10 @@ def delta(topk: TopK, change: Change) -> Relation:
     if not change.moves(topk.input):
         return empty(topk)
     return difference_below(
-        topk.with_inputs(change.before(topk.input)), topk.with_inputs(change.after(topk.input)), change.exact
+        topk.with_inputs(change.before(topk.input)),
+        topk.with_inputs(change.after(topk.input)),
+        change.exact,
+        change.types,
     )
 
 

@@ -25,7 +25,7 @@ def delta(window: Window, change: Change) -> Relation:
         keys = change.keep("touched", Aggregate(touched, window.partition))
         on = tuple((name, name) for name in window.partition)
         before, after = restricted(before, keys, on), restricted(after, keys, on)
-    return difference_below(window.with_inputs(before), window.with_inputs(after), change.exact)
+    return difference_below(window.with_inputs(before), window.with_inputs(after), change.exact, change.types)
 
 
 def _divided(window: Window) -> Relation:

@@ -151,7 +151,7 @@ class Cut:
         return {n: self._seen[n].version.version for n in names if n in self._seen}
 
     def views_among(self, sources: Iterable[TableName]) -> frozenset[TableName]:
-        """Return the relations, of some that are no stream tables, that are views; those not seen yet are observed."""
+        """Return which of some relations, no stream tables, are views; observes what is new."""
         names = frozenset(sources)
         self.versions(names, lambda *_: None)  # whoever reads what cannot be read says so
         with self._lock:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
 
 from headrace import config
@@ -90,16 +91,16 @@ def _complete(root: Path, *, given: bool) -> config.Settings:
 def _make_parts(settings: config.Settings) -> None:
     from headrace.catalog import Catalog
 
-    place = settings.root
-    try:
-        ignore = settings.root / ".gitignore"
+    ignore = settings.root / ".gitignore"
+    with suppress(OSError):  # a convenience: a folder that is mounted to be read only needs none
         if not ignore.exists():
             ignore.write_text(GITIGNORE, encoding="utf-8")
-        if "://" not in settings.warehouse:
-            place = Path(settings.warehouse.removeprefix("file:"))
+    if "://" not in settings.warehouse:
+        place = Path(settings.warehouse.removeprefix("file:"))
+        try:
             place.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise _not_writable(place, error) from error
+        except OSError as error:
+            raise _not_writable(place, error) from error
     Catalog.open(settings.catalog_url).close()
 
 

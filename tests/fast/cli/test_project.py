@@ -32,6 +32,15 @@ def test_a_project_whose_warehouse_is_elsewhere_keeps_its_catalog_out_of_git(tmp
     assert "/headrace.db*" in (settings.root / ".gitignore").read_text()
 
 
+def test_a_folder_that_is_only_read_gets_its_catalog_without_a_gitignore(tmp_path: Path) -> None:
+    init_project(tmp_path, warehouse="s3://lake/shop")
+    (tmp_path / "headrace.db").unlink()
+    (tmp_path / ".gitignore").unlink()
+    (tmp_path / ".gitignore").symlink_to(tmp_path / "none" / "x")  # nobody can write it, root neither
+    init_project(tmp_path)
+    assert (tmp_path / "headrace.db").is_file()
+
+
 def test_places_are_written_down(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/other 'quoted' \"name\".db"
     settings = init_project(tmp_path / "p", catalog_url=url, warehouse=str(tmp_path / "elsewhere"))

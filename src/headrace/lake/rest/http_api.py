@@ -147,6 +147,9 @@ class HttpApi:
         except Refused as refused:
             if refused.status in absent and (refused.status != 404 or refused.kind):
                 raise _Absent from None
+            if refused.status == 404 and not refused.kind and self._config is not None:
+                # a gateway that has lost its route for a moment: there is a catalog, as it has told its settings
+                raise self.unreachable(str(refused)) from None
             raise self.fault(refused) from None
         except NoAnswer as error:
             raise self.unreachable(str(error)) from None

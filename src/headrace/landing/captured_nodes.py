@@ -67,7 +67,7 @@ def drop_node(lander: Lander, name: str, change: Change, node: str) -> LandingRe
     Raises:
         HeadraceError: `SOURCE_NOT_ACTIVE` and the like; nothing was changed then.
     """
-    former = _active(lander, name)
+    former = _active(lander, name, change)
 
     def become(now: DatabaseSource) -> DatabaseSource:
         nonlocal former
@@ -79,10 +79,12 @@ def drop_node(lander: Lander, name: str, change: Change, node: str) -> LandingRe
     return result
 
 
-def _active(lander: Lander, name: str) -> DatabaseSource:
+def _active(lander: Lander, name: str, change: Change) -> DatabaseSource:
+    """Return a source that is landed and can be changed so; nothing has been told to begin yet."""
     source = lander.source(name)
     if source.status is not SourceStatus.ACTIVE:
         raise not_active(source, "Resume it, or take a new snapshot of a stopped one, and change its servers then.")
+    change(source.options)
     return source
 
 
@@ -91,7 +93,7 @@ def _begun(lander: Lander, name: str, change: Change) -> tuple[LandingResult, Da
 
     What others have published of it meanwhile stays. What was installed is taken away where it fails.
     """
-    former, installed = _active(lander, name), dict[str, DatabaseSource]()
+    former, installed = _active(lander, name, change), dict[str, DatabaseSource]()
 
     def become(now: DatabaseSource) -> DatabaseSource:
         nonlocal former

@@ -135,6 +135,10 @@ def added(url: str) -> Callable[[Json], Json]:
     return lambda options: POSTGRES.with_node("shop", options, {"url": f"postgresql://{url}/x"})
 
 
+def named_s1(options: Json) -> Json:
+    return POSTGRES.with_node("shop", options, {"url": "postgresql://b/x", "name": "s1"})
+
+
 def moved(url: str) -> Callable[[Json], Json]:
     return lambda options: POSTGRES.moved_node("shop", options, "s2", f"postgresql://{url}/x")
 
@@ -179,6 +183,28 @@ def test_a_shard_that_cannot_be_added_leaves_no_slot(
         add_node(sharded(others), "shop", added("c"))
     assert list(in_use(hr)) == ["s1", "s2"]
     assert set(in_use(hr).values()) == Installed.slots > set(before.values())
+
+
+@pytest.mark.parametrize(
+    ("code", "change"),
+    [
+        ("SHARD_EXISTS", lambda lander: add_node(lander, "shop", named_s1)),
+        ("SHARD_UNKNOWN", lambda lander: move_node(lander, "shop", moved("b"), "s2")),
+        (
+            "SOURCE_WITHOUT_TABLES",
+            lambda lander: drop_node(lander, "shop", partial(POSTGRES.without_node, "shop", node="s1"), "s1"),
+        ),
+    ],
+)
+def test_what_is_refused_by_its_words_begins_nothing(
+    sharded: Callable[..., Behind], code: str, change: Callable[[Lander], object]
+) -> None:
+    """Who follows events would wait for the end of a landing that never was one."""
+    lander, told = sharded(), list[object]()
+    lander.events.subscribe(told.append)
+    with pytest.raises(UserError, match=code):
+        change(lander)
+    assert told == []
 
 
 def test_a_landing_ends_between_two_publications(hr: Headrace, catalog: Catalog) -> None:

@@ -6,6 +6,7 @@ With a real cluster it is tried in `tests/citus`.
 from __future__ import annotations
 
 import itertools
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ from headrace.errors import EnvironmentFault, UserError
 from headrace.sources.postgres.connection import Connection
 from headrace.sources.postgres.health.server_health import health
 from headrace.sources.postgres.setup.open_capture import LogCapture
+from headrace.sources.postgres.snapshot.snapshots import Abandoned
+from headrace.sources.postgres.spool.spool import Spool
 from headrace.sources.postgres.wal import slots
 
 Follow = Callable[..., Follower]
@@ -225,6 +228,16 @@ def test_a_new_node_has_rows_at_once(
     assert landed(follower) == [("orders", False)]
     for table in ("orders", "beside"):
         assert follower.rows(table) == nodes.truth(table)
+
+
+def test_copying_ends_when_it_is_for_nobody(nodes: StandIn, follow: Follow, tmp_path: Path) -> None:
+    """An interrupt reaches the thread that waits for several clusters, and none of those that copy."""
+    distributed(nodes, "orders")
+    follower, ended = follow("orders"), threading.Event()
+    ended.set()
+    capture = LogCapture(follower.capture()._what, Spool(str(tmp_path / "ended"), ended=ended))
+    with pytest.raises(Abandoned):
+        capture.renew(follower.position, tuple(follower.names))
 
 
 def test_a_renamed_table_is_told_at_once(nodes: StandIn, follow: Follow) -> None:

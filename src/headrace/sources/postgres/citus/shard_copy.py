@@ -102,7 +102,7 @@ def copied(
                     if failed.is_set():
                         return
                     with connection.cursor() as cursor, cursor.copy(part.query) as copy:
-                        batches: Iterator[object] = csv_batches(part.table, reader(copy, failed))
+                        batches: Iterator[object] = csv_batches(part.table, reader(copy, failed, spool.ended))
                         count = spool.fill(folders[part.name], part.number, batches)
                     with lock:
                         rows[part.number] = count

@@ -30,7 +30,7 @@ from headrace.sources.postgres.connection import Connection
 from headrace.sources.postgres.remote_tables import RemoteColumn, RemoteTable
 from headrace.sources.postgres.setup.projection import condition
 from headrace.sources.postgres.snapshot.copy_ledger import Ledger
-from headrace.sources.postgres.snapshot.snapshots import Told, copied, reading
+from headrace.sources.postgres.snapshot.snapshots import Told, copied, reader, reading
 from headrace.sources.postgres.spool.landing_sql import Spooled
 from headrace.sources.postgres.spool.spool import Spool, csv_batches, csv_texts
 from headrace.sources.postgres.spool.text_columns import columns_of
@@ -105,7 +105,8 @@ class _Again:
             columns = columns_of(self._keyed, [list(key) for key in some])
             self._spool.fill(self._keys, self._number, [pa.RecordBatch.from_pydict(columns)])
             with connection.cursor() as cursor, cursor.copy(_asked(self._table, some, types)) as copy:
-                self._found += self._spool.fill(self._rows, self._number, csv_batches(self._table, copy.read))
+                batches = csv_batches(self._table, reader(copy, self._spool.ended))
+                self._found += self._spool.fill(self._rows, self._number, batches)
             self._number += 1
 
     def added(self, spooled: Spooled) -> Spooled:

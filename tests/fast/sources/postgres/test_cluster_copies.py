@@ -198,6 +198,21 @@ def test_a_source_of_one_server_that_fails_to_become_one_of_all(nodes: StandIn, 
         assert installed(nodes) == [[follower.slot] * 2, [], []]
 
 
+def test_a_beginning_that_failed_before_publications_had_comments_is_taken_away(nodes: StandIn, follow: Follow) -> None:
+    """An earlier version wrote none on the coordinator's."""
+    nodes.everywhere("CREATE TABLE orders (id int PRIMARY KEY, amount bigint)")
+    follower = follow("orders")
+    follower.position, follower.mirrors.tables = {}, {}
+    nodes.distribute("orders")
+    nodes.nodes[2].execute("ALTER TABLE orders RENAME TO aside")
+    with pytest.raises(EnvironmentFault):
+        follower.begin()
+    nodes.coordinator.execute(f"COMMENT ON PUBLICATION {follower.slot} IS NULL")
+    assert all(follower.slot in names for names in installed(nodes)), "it went wrong later"
+    follower.capture().remove()
+    assert installed(nodes) == [[], [], []]
+
+
 @pytest.mark.parametrize("landed", [True, False])
 def test_a_source_of_one_server_needs_no_other_node_to_be_dropped(nodes: StandIn, follow: Follow, landed: bool) -> None:
     nodes.everywhere("CREATE TABLE plain (id int PRIMARY KEY)")

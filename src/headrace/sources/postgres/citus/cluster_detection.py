@@ -16,6 +16,7 @@ from headrace.sources.postgres.connection import connected
 from headrace.sources.postgres.server import server, tables
 from headrace.sources.postgres.snapshot.snapshots import Told
 from headrace.sources.postgres.spool.spool import Spool
+from headrace.sources.postgres.wal import slots
 from headrace.sources.postgres.wal.net_collector import MOST
 from headrace.sources.postgres.wal.wal_capture import LIMIT, Captured, PostgresCapture
 
@@ -105,4 +106,7 @@ class LogCapture:
         if by_cuts(self._what.position):
             return True
         with connected(self._what.url) as connection:
-            return on_all_nodes(connection, self._what.slot)
+            if on_all_nodes(connection, self._what.slot):
+                return True
+            begun = self._what.position is None and bool(slots.published(connection, self._what.slot))
+        return begun and self._in_shards()  # by a version that wrote no comment on the publication

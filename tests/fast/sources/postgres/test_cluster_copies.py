@@ -19,8 +19,9 @@ from kit.mirrored import Follower
 
 from headrace.errors import EnvironmentFault, UserError
 from headrace.sources.postgres.connection import Connection
-from headrace.sources.postgres.health.server_health import health
+from headrace.sources.postgres.health.server_health import check, health
 from headrace.sources.postgres.setup.open_capture import LogCapture
+from headrace.sources.postgres.setup.projection import Part
 from headrace.sources.postgres.snapshot.snapshots import Abandoned
 from headrace.sources.postgres.spool.spool import Spool
 from headrace.sources.postgres.wal import slots
@@ -311,6 +312,18 @@ def test_a_node_that_is_lost_while_it_is_read_is_named(
         follower.land()
     assert caught.value.message.startswith(f"Node {worker.info.host}:5432 of the Citus cluster: ")
     assert landed(follower) == [("orders", False)]
+
+
+def test_a_table_that_is_objected_to_is_not_looked_at_further(nodes: StandIn) -> None:
+    distributed(nodes, "orders", "beside")
+    names = [("public", "orders"), ("public", "beside")]
+    found = check(nodes.urls[0], names, parts={names[0]: Part(columns=("none",))})
+    told = {name: [c.finding for c in found if c.name == f"public.{name}"] for name in ("orders", "beside")}
+    assert told["orders"] == [
+        "has no column none that the stream carries",
+        "is known by columns that are not among COLUMNS: id",
+    ]
+    assert told["beside"][0] == "is distributed by id, 2 shards"
 
 
 def test_a_lost_slot_of_a_node_is_not_behind_by_nothing(nodes: StandIn, follow: Follow) -> None:

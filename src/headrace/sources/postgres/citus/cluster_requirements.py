@@ -70,15 +70,18 @@ def check_cluster(
     version = server(coordinator).version
     found = tables(coordinator, version, names=names, as_text=as_text, known=known)
     placed = placements(coordinator, [f.table.oid for f in found])
-    by_name = {(f.table.schema, f.table.name): f for f in found}
+    by_name, fit = {(f.table.schema, f.table.name): f for f in found}, list[tuple[Found, Part]]()
     for name in names:
         if name not in by_name:
             checks.append(Check(".".join(name), False, "does not exist, or its schema cannot be seen"))
             continue
         part = (parts or {}).get(name, Part())
         by_name[name] = narrowed(by_name[name], part)
-        objected = [Check(".".join(name), False, finding) for finding in objections(by_name[name], part, version)]
-        checks += [*objected, *check_tables(coordinator, [(by_name[name], part)], placed)]
+        if objected := [Check(".".join(name), False, said) for said in objections(by_name[name], part, version)]:
+            checks += objected
+        else:
+            fit.append((by_name[name], part))
+    checks += check_tables(coordinator, fit, placed)
     return (*checks, *preflight.check_apart(by_name.values())), tuple(by_name.values())
 
 
@@ -97,9 +100,11 @@ def check_tables(
     checks: list[Check] = []
     for f, part in found:
         placement = placed[f.table.oid]
-        wrong = [Check(str(f.table), False, finding) for finding in check_placement(f, placement, methods, part)]
-        right = (Check(str(f.table), True, f"is {placement}"), *preflight.check_table(replace(f, sharded=""), role))
-        checks += wrong or right
+        if wrong := [Check(str(f.table), False, finding) for finding in check_placement(f, placement, methods, part)]:
+            checks += wrong
+        else:
+            checks.append(Check(str(f.table), True, f"is {placement}"))
+            checks += preflight.check_table(replace(f, sharded=""), role)
     return tuple(checks)
 
 

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection
-from functools import partial
+from functools import cache, partial
 
 from headrace.names import TableName
 from headrace.sources.nodes.mirror_shapes import NODES
 from headrace.sources.nodes.nodes_capture import AT_ONCE, NODES_DIFFER, NodesCapture, NodeSet
 from headrace.sources.postgres.setup.open_capture import open_capture
-from headrace.sources.postgres.shards.shard_agreement import kept_tables, require_agreement, shapes_on, tables_back
+from headrace.sources.postgres.shards.shard_agreement import (
+    Kept,
+    kept_tables,
+    require_agreement,
+    shapes_on,
+    tables_back,
+)
 from headrace.sources.postgres.shards.shard_options import AVAILABILITY, SAME_KEY, SHARD_COLUMN, node_options
 from headrace.sources.postgres.snapshot.snapshots import Told
 from headrace.sources.postgres.wal.net_collector import MOST
@@ -23,7 +29,6 @@ def open_shards(
     told: Told,
     landings: int,
     stopping: Collection[str],
-    anew: Collection[str] | None = None,
 ) -> NodesCapture:
     """Return the capture of a source with shards.
 
@@ -33,7 +38,6 @@ def open_shards(
         told: Told how far a snapshot is.
         landings: How many this process has published.
         stopping: Codes of errors after which a shard must be copied anew.
-        anew: Shards that are copied when tables are taken anew; None for all.
     """
     options = source.options
     mirrors = {mirror.name: _details(mirror) for mirror in source.mirrors}
@@ -43,13 +47,24 @@ def open_shards(
     def of_shard(stage: str, name: str) -> None:
         told(f"{stage} ({name})")
 
-    captures, kept, ended = {}, {}, threading.Event()
-    for name in options[NODES]:
+    def details_on(name: str) -> tuple[dict[TableName, Json | None], set[TableName]]:
+        """Return the details of a shard's tables, and the mirrors whose tables are gone there."""
         own: dict[TableName, Json | None] = {m: (of or {}).get(NODES, {}).get(name) for m, of in mirrors.items()}
         gone = {
             m for m, of in mirrors.items() if of is not None and own[m] is None and (m in all_gone or name in of[NODES])
         }
-        kept[name] = kept_tables(own, gone, position.get(name))
+        return own, gone
+
+    @cache  # and not for every landing: few need it, and all tables of all shards are parsed
+    def kept(name: str) -> Kept:
+        return kept_tables(*details_on(name), position.get(name))
+
+    def require(compared: Collection[TableName], begins: Collection[str]) -> None:
+        require_agreement(options, {name: kept(name) for name in options[NODES]}, compared, begins)
+
+    captures, ended = {}, threading.Event()
+    for name in options[NODES]:
+        own, gone = details_on(name)
         captures[name] = open_capture(
             node_options(options, name),
             own,
@@ -70,11 +85,10 @@ def open_shards(
             unique=options[SAME_KEY] == "error",
             strict=options[AVAILABILITY] == "strict",
             word="Shard",
-            anew=anew,
             ended=ended,
             differing=[name for name, code in source.held.items() if code == NODES_DIFFER],
-            look=partial(shapes_on, options, kept, mirrors),
-            require=partial(require_agreement, options, kept),
+            look=lambda name: shapes_on(options, kept(name), mirrors, name),
+            require=require,
             back=partial(tables_back, options),
         )
     )

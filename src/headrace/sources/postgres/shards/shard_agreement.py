@@ -159,18 +159,16 @@ def _shape(table: RemoteTable) -> Shape:
     return Shape(columns, tuple(sorted(table.key)) if table.key else None)
 
 
-def shapes_on(
-    options: Json, kept: Mapping[str, Kept], mirrors: Collection[TableName], name: str
-) -> dict[TableName, Shape]:
+def shapes_on(options: Json, kept: Kept, mirrors: Collection[TableName], name: str) -> dict[TableName, Shape]:
     """Return the shapes that tables have now on a server that is captured.
 
     Args:
         options: The source's options.
-        kept: What the catalog keeps of its servers.
+        kept: What the catalog keeps of the server.
         mirrors: The mirrors of the tables.
         name: The server.
     """
-    found = _seen(node_options(options, name), {m.table for m in mirrors}, replace(kept[name], begins=False)).tables
+    found = _seen(node_options(options, name), {m.table for m in mirrors}, replace(kept, begins=False)).tables
     return {mirror: _shape(found[mirror.table]) for mirror in mirrors if mirror.table in found}
 
 

@@ -40,7 +40,7 @@ CODES = (
             "Another connection string, kind, way to capture or `failover`; other shards, or something else said of "
             "them; or a table with other columns, another condition, or of another name."
         ),
-        remedy="Correct the file, or drop that table (or source) and apply again.",
+        remedy="Correct the file; or drop that table (or source) and apply again, or drop that shard and add it again.",
         retry="no",
     ),
     ErrorCode(

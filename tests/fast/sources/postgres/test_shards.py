@@ -583,6 +583,27 @@ def test_shards_are_captured_as_declared(said: dict[str, object]) -> None:
         assert raised.value.code == "SOURCE_DIFFERS"
 
 
+def test_one_shard_that_is_captured_otherwise_is_told_to_be_added_again(tmp_path: Path) -> None:
+    """A source that is made anew is copied whole, and must not be read meanwhile."""
+    url = "postgresql://{}/x".format
+
+    def hint(kept: list[dict[str, str]], wanted: list[dict[str, str]], **said: bool) -> str:
+        source = ShardFollower({"x": url("x")}, tmp_path, ["orders"])
+        source.options = POSTGRES.options("s", SourceRequest("", ["orders"], {"shards": kept}))
+        source.options["nodes"]["s1"]["failover"] = said.pop("first", False)
+        with pytest.raises(UserError, match="SOURCE_DIFFERS") as raised:
+            POSTGRES.changes(source, SourceRequest("", ["orders"], {"shards": wanted, **said}))
+        return raised.value.hint or ""
+
+    a, b = {"url": url("a")}, {"url": url("b")}
+    trigger = {**b, "capture": "trigger"}
+    assert "DROP SHARD s2, then ADD SHARD '…' AS s2 CAPTURE TRIGGER)" in hint([a, b], [a, trigger])
+    assert "DROP SHARD s1, then ADD SHARD '…' AS s1 CAPTURE WAL)" in hint([a, b], [a, b], first=True)
+    assert "DROP SHARD s2, then ADD SHARD '…' AS s2 CAPTURE WAL)" in hint([a, b], [a, b], first=True, failover=True)
+    for only in (hint([b], [trigger]), hint([a, b], [a, b], failover=True)):
+        assert "drop it and declare it anew" in only
+
+
 def test_parts_of_tables_are_not_for_a_shard_that_is_captured_in_both_ways() -> None:
     shards = [{"url": "postgresql://a/x"}, {"url": "postgresql://b/x", "capture": "auto"}]
     with pytest.raises(UserError, match="are for capture in one way"):

@@ -39,13 +39,24 @@ def require_same_shards(source: KeptSource, declared: SourceRequest) -> None:
     if not same:
         remedy = "add, drop or move them (ALTER SOURCE … ADD SHARD, DROP SHARD, MOVE SHARD), or correct the file"
         raise differs(source.name, "its shards", remedy)
-    by_url = {of["url"]: of for of in options[NODES].values()}
+    by_url = {of["url"]: name for name, of in options[NODES].items()}
     for shard in wanted:
-        kept = by_url[shard.url]
-        if (shard.capture or said.get("capture") or kept["capture"]) != kept["capture"]:
-            raise differs(source.name, f"how shard {shard.name or shard.url} is captured", ANEW)
-        if bool(said.get("failover")) != kept["failover"] and kept["capture"] != "trigger":
-            raise differs(source.name, f"failover of shard {shard.name or shard.url}", ANEW)
+        name = by_url[shard.url]
+        kept, others = options[NODES][name], [of for other, of in options[NODES].items() if other != name]
+        way, failover = shard.capture or said.get("capture") or kept["capture"], bool(said.get("failover"))
+        if way != kept["capture"]:
+            remedy = _one_anew(source.name, name, way) if others else ANEW
+            raise differs(source.name, f"how shard {shard.name or shard.url} is captured", remedy)
+        if failover != kept["failover"] and way != "trigger":
+            as_others = others and failover == any(of["failover"] for of in others)  # which a shard that is added has
+            remedy = _one_anew(source.name, name, way) if as_others else ANEW
+            raise differs(source.name, f"failover of shard {shard.name or shard.url}", remedy)
     for option, default in DEFAULTS.items():
         if said.get(option, default) != options[option]:
             raise differs(source.name, option, ANEW)
+
+
+def _one_anew(source: str, shard: str, way: str) -> str:
+    """Say how one shard is copied anew, instead of all of them."""
+    again = f"then ADD SHARD '…' AS {shard} CAPTURE {way.upper()}"
+    return f"take it out and add it again (ALTER SOURCE {source} DROP SHARD {shard}, {again}), or correct the file"

@@ -112,7 +112,8 @@ CODES = (
     ErrorCode(
         "PUBLISH_OUTCOME_UNKNOWN",
         message="It is not known whether a publication succeeded.",
-        cause="The connection to the catalog, or to the REST catalog of the lake, broke while it was committed.",
+        cause="The connection to the catalog, or to the REST catalog of the lake, broke while it was committed; or the "
+        "latter answered with a failure of its own (500, 502, 503 and the like), as a proxy may after the commit.",
         remedy="Refresh again: the outcome is read from the catalog first.",
         retry="yes",
     ),

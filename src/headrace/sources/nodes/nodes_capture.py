@@ -47,11 +47,11 @@ class _Given:
 Require = Callable[[Collection[TableName], Collection[str]], None]
 """Raises where the nodes' tables of some mirrors do not fit together; some of the nodes begin."""
 
-Back = Callable[[str, Collection[TableName]], Collection[TableName]]
+TablesAgain = Callable[[str, Collection[TableName]], Collection[TableName]]
 """Finds which mirrors, whose table is gone on a node, have one again there."""
 
 
-def _none_back(node: str, gone: Collection[TableName]) -> Collection[TableName]:
+def _none_again(node: str, gone: Collection[TableName]) -> Collection[TableName]:
     """Find no table again."""
     return ()
 
@@ -82,7 +82,7 @@ class NodeSet:
         look: Gives the present shapes of a node's tables, by mirror.
         ended: Set when what is being read on the nodes is for nobody any more: reading ends then.
         require: Called before anything is installed.
-        back: Called before tables are copied again.
+        tables_again: Called before tables are copied again.
     """
 
     captures: Mapping[str, Capture]
@@ -97,7 +97,7 @@ class NodeSet:
     look: Callable[[str], Mapping[TableName, Shape]] = field(default=_no_shapes)
     ended: threading.Event = field(default_factory=threading.Event)
     require: Require = field(default=_nothing)
-    back: Back = field(default=_none_back)
+    tables_again: TablesAgain = field(default=_none_again)
 
 
 class NodesCapture:
@@ -159,8 +159,8 @@ class NodesCapture:
             if not mirrors or (self._nodes.anew is not None and name not in self._nodes.anew):
                 return capture.land(at[name])
             try:
-                there = self._there(name, mirrors)
-                return capture.renew(at[name], there) if there else capture.land(at[name])
+                present = self._present_mirrors(name, mirrors)
+                return capture.renew(at[name], present) if present else capture.land(at[name])
             except UserError as error:
                 if fresh or error.code not in self._nodes.stopping:
                     raise
@@ -169,7 +169,7 @@ class NodesCapture:
         required = self._nodes.captures if fresh else {*begins, *(self._nodes.anew or ())}
         return self._merged(position, self._each(one), required=required, begins=self._restarts)
 
-    def _there(self, node: str, mirrors: Collection[TableName]) -> Collection[TableName]:
+    def _present_mirrors(self, node: str, mirrors: Collection[TableName]) -> Collection[TableName]:
         """Return the mirrors that a node has tables of, as far as others have them."""
         gone = set()
         for mirror in mirrors:
@@ -177,8 +177,8 @@ class NodesCapture:
             others = any(details.get(other) is not None for other in self._nodes.captures)
             if others and node in details and details[node] is None:
                 gone.add(mirror)
-        back = self._nodes.back(node, gone) if gone else ()
-        return [mirror for mirror in mirrors if mirror not in gone or mirror in back]
+        again = self._nodes.tables_again(node, gone) if gone else ()
+        return [mirror for mirror in mirrors if mirror not in gone or mirror in again]
 
     def only(self, names: Collection[str], *, restarts: bool = False) -> NodesCapture:
         """Have `renew` copy these nodes only.

@@ -17,7 +17,8 @@ class NodeHealth:
     Args:
         node: The node, as host and port.
         slot_status: `reserved`, `extended`, `unreserved` or `lost`; None when there is no slot.
-        lag_bytes: Write-ahead log written there since what is landed; None where the slot is lost.
+        lag_bytes: Write-ahead log written there since what is landed; None where the node was not landed yet, or has no
+            slot or a lost one.
     """
 
     node: str

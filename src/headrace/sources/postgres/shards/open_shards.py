@@ -15,7 +15,7 @@ from headrace.sources.postgres.shards.shard_agreement import (
     kept_tables,
     require_agreement,
     shapes_on,
-    tables_back,
+    tables_again,
 )
 from headrace.sources.postgres.shards.shard_options import AVAILABILITY, SAME_KEY, SHARD_COLUMN, node_options
 from headrace.sources.postgres.snapshot.snapshots import Told
@@ -89,7 +89,7 @@ def open_shards(
             differing=[name for name, code in source.held.items() if code == NODES_DIFFER],
             look=lambda name: shapes_on(options, kept(name), mirrors, name),
             require=require,
-            back=partial(tables_back, options),
+            tables_again=partial(tables_again, options),
         )
     )
 

@@ -202,7 +202,7 @@ def require_agreement(
         )
 
 
-def tables_back(options: Json, name: str, gone: Collection[TableName]) -> list[TableName]:
+def tables_again(options: Json, name: str, gone: Collection[TableName]) -> list[TableName]:
     """Return the mirrors, of those whose table is gone on a server, that have one again there.
 
     Raises:

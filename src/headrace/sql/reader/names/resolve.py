@@ -40,6 +40,19 @@ def lexemes_of(context: Context, within: Range) -> Lexemes:
     return _taken_down(context, *cut(context.cursor, within))
 
 
+def prepared_lexemes(context: Context, within: Range) -> Lexemes:
+    """Cut a scalar, to look at its names before they are resolved."""
+    return _prepared(lexemes_of(context, within))
+
+
+def _prepared(lexemes: Lexemes) -> Lexemes:
+    """Return a scalar in words that mean the same when its names have become columns.
+
+    Not to be done twice.
+    """
+    return with_window_times(with_field_names(lexemes))
+
+
 def window_lexemes(context: Context, within: Range) -> Lexemes:
     """Cut the definition of a named window."""
     return _taken_down(context, *cut_window(context.cursor, within))
@@ -61,6 +74,7 @@ def resolved(
     aliases: Aliases | None = None,
     alias_first: frozenset[int] = frozenset(),
     *,
+    prepared: bool = False,
     subqueries: bool = False,
     functions_first: bool = True,
 ) -> Lexemes:
@@ -72,11 +86,12 @@ def resolved(
         scope: Columns of the input; they win over aliases.
         aliases: Expressions of the same SELECT that may be referred to by alias.
         alias_first: Indices of the lexemes for which an alias wins over a column.
+        prepared: Whether the scalar comes from `prepared_lexemes`, as it has to where `alias_first` is given.
         subqueries: Whether subqueries are read later; otherwise they are refused.
         functions_first: Whether a bare word that calls a function, such as `user`, does so in spite of an alias.
     """
     out: list[Lexeme] = []
-    lexemes = lexemes if alias_first else with_window_times(with_field_names(lexemes))
+    lexemes = lexemes if prepared else _prepared(lexemes)
     for i, lexeme in enumerate(lexemes):
         if lexeme.role is Role.NAME:
             calls = functions_first and len(lexeme.parts) == 1 and lexeme.parts[0].lower() in BEFORE_ALIASES

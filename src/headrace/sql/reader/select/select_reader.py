@@ -11,7 +11,7 @@ from headrace.algebra.types import field_names
 from headrace.names import quote
 from headrace.sql.reader.context import Context, Ctes, Output
 from headrace.sql.reader.names.column_names import Names
-from headrace.sql.reader.names.resolve import lexemes_of, of_one_row, resolved, window_lexemes
+from headrace.sql.reader.names.resolve import lexemes_of, of_one_row, prepared_lexemes, resolved, window_lexemes
 from headrace.sql.reader.names.scope import AmbiguousNameError, Scope, Visible
 from headrace.sql.reader.refusals import not_deterministic, not_maintained
 from headrace.sql.reader.scalars.booleans import has_subquery
@@ -27,7 +27,6 @@ from headrace.sql.reader.scalars.lexemes import (
     unbracketed,
     unquoted,
 )
-from headrace.sql.reader.scalars.struct_fields import with_field_names
 from headrace.sql.reader.select.aggregates import Grouping, UngroupedError, UnsupportedCallError, call_at, has_aggregate
 from headrace.sql.reader.select.below_grouping import put_below
 from headrace.sql.reader.select.grouping_sets import GroupingSets, grouping_sets, hive_sets, sets_of, trails
@@ -474,7 +473,7 @@ class SelectReader:
 
     def _having(self, within: Range, scope: Scope, grouping: Grouping) -> Lexemes:
         """Read HAVING, resolving names to columns in aggregates, else keys, else aliases."""
-        lexemes = with_field_names(lexemes_of(self.context, within))
+        lexemes = prepared_lexemes(self.context, within)
         alias_first: set[int] = set()
         at = 0
         while at < len(lexemes):
@@ -484,8 +483,16 @@ class SelectReader:
             if lexemes[at].role is Role.NAME and self._means_alias(lexemes[at], scope, grouping):
                 alias_first.add(at)
             at += 1
-        first = frozenset(alias_first)
-        return resolved(self.context, lexemes, scope, self.aliases, first, subqueries=True, functions_first=False)
+        return resolved(
+            self.context,
+            lexemes,
+            scope,
+            self.aliases,
+            frozenset(alias_first),
+            prepared=True,
+            subqueries=True,
+            functions_first=False,
+        )
 
     def _means_alias(self, lexeme: Lexeme, scope: Scope, grouping: Grouping) -> bool:
         """Return whether a name in HAVING is an alias in spite of a column of that name."""

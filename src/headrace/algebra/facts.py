@@ -96,7 +96,7 @@ def facts_of(words: Words) -> Facts:
     return Facts(
         form=_form(words),
         parts=tuple(_conjuncts(words)),
-        branches=_split(_unbracketed(words), "OR"),
+        branches=split_at(_unbracketed(words), "OR"),
         disjunctive="OR" in operators,
         negative=not _NEGATIONS.isdisjoint(operators),
         equates=not _EQUALS.isdisjoint(operators),
@@ -115,7 +115,7 @@ def _form(words: Words) -> Form:
     if simple != _OTHER or not words:
         return simple
     if words[0].kind is Kind.FUNCTION and closing(words, 1) == len(words) - 1:
-        arguments = _split(words[2:-1], ",") if len(words) > 3 else ()
+        arguments = split_at(words[2:-1], ",") if len(words) > 3 else ()
         return Call(words[0].name, tuple(map(_simple, arguments)))
     return _equality(_unbracketed(words))
 
@@ -162,7 +162,7 @@ def _is_text(literal: Word) -> bool:
 
 def _conjuncts(words: Words) -> Iterator[Words]:
     inner = _unbracketed(words)
-    parts = (inner,) if len(_split(inner, "OR")) > 1 else _split(inner, "AND")
+    parts = (inner,) if len(split_at(inner, "OR")) > 1 else split_at(inner, "AND")
     if len(parts) == 1:
         yield inner
         return
@@ -176,8 +176,13 @@ def _unbracketed(words: Words) -> Words:
     return words
 
 
-def _split(words: Words, at: str) -> tuple[Words, ...]:
-    """Cut at an operator outside of brackets, CASE and BETWEEN … AND."""
+def split_at(words: Words, at: str) -> tuple[Words, ...]:
+    """Cut words at an operator outside of brackets, CASE and BETWEEN … AND.
+
+    Args:
+        words: The words.
+        at: The operator's name.
+    """
     found, start, depth, betweens = [], 0, 0, 0
     for i, each in enumerate(words):
         if each.kind is not Kind.OPERATOR:

@@ -100,7 +100,8 @@ class ViewCompiler:
             settled = self._settled_to_be_read(query, reading.refusals, output)
             return settled or CompiledView(query, reading.sources, output, None, reading.refusals, None, self.ansi)
         types_of = types_by(self._describe)
-        if timed := moving_literals(reading.tree, types_of, reading.moving_literals):
+        # an operand that Spark does not accept by itself is not known to be a text
+        if timed := moving_literals(reading.tree, types_by(self.describe), reading.moving_literals):
             return CompiledView(query, reading.sources, output, None, timed, None, self.ansi)
         if self.refine and (exact := self._with_exact_averages(query, reading.tree, types_of, output)) is not None:
             return exact

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import duckdb
 import pytest
 from kit.query_kinds import Query, by_duckdb, compiled
 
+from headrace.algebra.schema import Column
+from headrace.errors import HeadraceError, UserError
 from headrace.reasons import FullReason
 from headrace.sql.reader.functions.determinism import moving_literal
 
@@ -30,6 +33,22 @@ MOVING = [
     "SELECT id FROM e WHERE EXISTS (SELECT 1 FROM t WHERE t.id = e.id AND e.day >= 'today')",
     "WITH recent AS (SELECT id, day FROM e WHERE day >= 'today') SELECT id FROM recent",
     "SELECT id, CAST(CASE WHEN id > 1 THEN day ELSE 'today' END AS STRING) AS d FROM e",
+    "SELECT id, nullif(day, 'today') AS day FROM e",
+    "SELECT id, decode(day, 'today', 1, 2) AS n FROM e",
+    "SELECT id, decode('today', day, 'it is', text) AS n FROM e",
+    "SELECT id, array_contains(array(day), 'today') AS x FROM e",
+    "SELECT id, array_position(map_keys(map(day, id)), 'today') AS x FROM e",
+    "SELECT id, element_at(map(day, id), 'today') AS x FROM e",
+    "SELECT id FROM e WHERE text IN ('today', day)",
+    "SELECT id FROM e WHERE text IN ('today', DATE '2026-01-01')",
+    "SELECT id FROM e WHERE day IN ('today', text)",
+    "SELECT id FROM e WHERE day = concat('to', 'day', 'today')",
+    "SELECT id FROM e WHERE day = lower('TODAY')",
+    "SELECT id FROM e WHERE day = 'today' || ''",
+    "SELECT id FROM e WHERE day = '' || 'today' || ''",
+    "SELECT id FROM e WHERE text || 'today'::date > 'x'",
+    "SELECT id, size(filter(array(day), text -> if(id > 1, text, text) = 'today')) AS n FROM e",
+    "SELECT id, size(filter(array(day), (text, i) -> if(id > 1, text, text) = 'today')) AS n FROM e",
 ]
 
 
@@ -61,6 +80,21 @@ TEXTS = [
     "SELECT id, props['today'] AS today FROM n",
     "SELECT id, day FROM e WHERE day >= CAST('epoch' AS DATE)",
     "SELECT id FROM t WHERE s = 'now and then'",
+    "SELECT id, nullif(s, 'now') AS s FROM t",
+    "SELECT id, decode(s, 'now', 1, 'today', 2, 0) AS n FROM t",
+    "SELECT id, decode(a, 1, 'now', 2, s, 'today') AS n FROM t",
+    "SELECT id, nvl2(a, 'now', s) AS n FROM t",
+    "SELECT id FROM n WHERE array_contains(tags, 'today') OR array_position(tags, 'now') > 1",
+    "SELECT id FROM n WHERE array_contains(array_remove(tags, 'today'), pair.y)",
+    "SELECT id, element_at(props, 'now') AS n FROM n",
+    "SELECT t.id FROM t, u WHERE t.s IN ('now', t.s || 'x', 'later', NULL) AND u.s NOT IN (lower(u.s), \"today\")",
+    "SELECT id, s || 'now' AS x, 'today' || s AS y, a || ' ' || 'now' || ' ' AS z FROM t",
+    "SELECT id FROM n WHERE pair.y || 'now' <> doc AND doc = 'today' || ' ' || lower(doc)",
+    "SELECT id, concat(s, 'now') AS x, concat_ws(',', a, 'today') AS y, replace(s, 'now', 'today') AS z FROM t",
+    "SELECT id, regexp_extract(s, 'now', 0) AS x, regexp_replace(s, 'now', '') AS y, lpad(s, 9, 'now') AS z FROM t",
+    "SELECT id FROM t WHERE instr(s, 'now') > 1 OR locate('now', s) > 1 OR contains(s, 'now')",
+    "SELECT id, split_part(s, 'now', 1) AS x, upper(concat(s, 'now')) AS y FROM t",
+    "SELECT id, size(split(s, 'now')) AS n, array_join(array(s, s), 'now') AS x FROM t",
 ]
 
 
@@ -69,6 +103,34 @@ def test_texts_that_stay_texts(query: str) -> None:
     view = compiled(query, by_duckdb(Query("", query, "", "", True, None)))
     assert view.refusals == ()
     assert view.tree is not None
+
+
+def test_what_spark_cannot_describe_by_itself_is_refused_with_a_place() -> None:
+    by_itself = by_duckdb(Query("", "", "", "", True, None))
+
+    def describe(sql: str) -> tuple[Column, ...]:
+        try:
+            return (Column("id", "int"),) if sql == query else by_itself(sql)
+        except duckdb.Error as error:
+            raise UserError("COLUMN_NOT_FOUND", "There is no such column.") from error
+
+    query = "SELECT id FROM n WHERE exists(tags, x -> concat(x, doc) = 'now')"
+    (refusal,) = compiled(query, describe).refusals
+    assert refusal.code == FullReason.NOT_DETERMINISTIC
+    assert refusal.place is not None
+
+
+def test_an_error_that_may_pass_is_no_answer() -> None:
+    by_itself = by_duckdb(Query("", "", "", "", True, None))
+
+    def describe(sql: str) -> tuple[Column, ...]:
+        if sql != query:
+            raise HeadraceError("SPARK_ERROR", "It is gone.", retryable=True)
+        return by_itself(sql)
+
+    query = "SELECT id FROM t WHERE lower(s) = 'now'"
+    with pytest.raises(HeadraceError, match="It is gone"):
+        compiled(query, describe)
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,10 @@ Source: rule SpecialDatetimeValues of Spark's optimizer.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 
+from headrace.algebra.facts import split_at
 from headrace.algebra.relations import (
     Aggregate,
     Existence,
@@ -25,22 +27,42 @@ from headrace.algebra.relations import (
 )
 from headrace.algebra.scalar import Scalar
 from headrace.algebra.tree import nodes
-from headrace.algebra.words import Kind, Words, closing
-from headrace.errors import HeadraceError, Place
+from headrace.algebra.words import Kind, Word, Words, closing
+from headrace.errors import Place, Unsupported, UserError
 from headrace.sql.reader.functions.ties import TypesOf
 from headrace.sql.reader.refusals import Refusal, not_deterministic
-from headrace.sql.reader.syntax.tokens import words
+from headrace.sql.reader.syntax.tokens import is_string, words
+
+_TEXT = ("string", "varchar", "char")
+"""How types of texts begin."""
 
 _COMPARISONS = frozenset({"=", "==", "<=>", "<>", "!=", "<", "<=", ">", ">="})
 _PATTERNS = words("LIKE ILIKE RLIKE REGEXP")
 _BEFORE_OPERAND = frozenset({"(", ",", "AND", "OR", "NOT", "WHEN", "THEN", "ELSE", "->", ""})
 _BEHIND_OPERAND = frozenset({")", ",", "AND", "OR", "WHEN", "THEN", "ELSE", "END", ""})
+_JOINS = "||"
+_LOOSER = _COMPARISONS | {_JOINS}
+"""Operators that bind no closer than `||`."""
 
-_OF_THEIR_TYPE = words("coalesce concat greatest if ifnull least nvl")
+_OF_THEIR_TYPE = words("coalesce greatest if ifnull least nvl nvl2")
 """Functions whose arguments, or some of them, are cast to the type of the result."""
 
-_OF_TEXTS = words("concat_ws contains endswith get_json_object instr named_struct regexp_replace replace startswith")
-"""Functions that cast no text which they are given."""
+_OF_TEXTS = words(
+    """
+    array_join btrim char_length character_length concat concat_ws contains endswith find_in_set get_json_object initcap
+    instr lcase left len length levenshtein locate lower lpad ltrim named_struct overlay position regexp_count
+    regexp_extract regexp_extract_all regexp_instr regexp_like regexp_replace regexp_substr repeat replace right rpad
+    rtrim split split_part startswith substr substring substring_index translate trim ucase upper
+    """
+)
+"""Functions that cast no text which they are given to a date or time."""
+
+_OF_THEIR_FIRST = {
+    **dict.fromkeys(words("decode equal_null nullif"), _TEXT),
+    **dict.fromkeys(words("array_append array_contains array_position array_prepend array_remove"), ("array<string",)),
+    **dict.fromkeys(words("element_at map_contains_key try_element_at"), ("map<string",)),
+}
+"""Functions that cast no text if the type of their first argument begins so."""
 
 
 def moving_literals(tree: Relation, types_of: TypesOf, written: Mapping[str, Place]) -> tuple[Refusal, ...]:
@@ -109,12 +131,14 @@ class _Literal:
         before, behind = self.word(self.at - 1), self.word(self.at + 1)
         if len(self.words) == 1 or (before in _PATTERNS and behind in _BEHIND_OPERAND):
             return True
+        if _JOINS in (before, behind):
+            return self.in_concatenation(before, behind)
         if before in _COMPARISONS and behind in _BEHIND_OPERAND:
             return self.is_text(self.operand_before(self.at - 2))
         if behind in _COMPARISONS and before in _BEFORE_OPERAND:
             return self.is_text(self.operand_behind(self.at + 2))
         if before == "[" and behind == "]":
-            return (self.type_of(self.operand_before(self.at - 2)) or "").startswith("map<string,")
+            return self.is_of(("map<string",), self.operand_before(self.at - 2))
         if before in ("WHEN", "THEN", "ELSE"):
             return self.in_case(before, behind)
         return before in ("(", ",") and behind in (")", ",") and self.in_brackets()
@@ -135,21 +159,44 @@ class _Literal:
             return behind == "THEN" and self.is_text(self.words[start + 1 : simple])
         return behind in ("WHEN", "ELSE", "END") and self.is_text(self.words[start : end + 1])
 
+    def in_concatenation(self, before: str, behind: str) -> bool:
+        """Return whether `||` joins it to what reads a column.
+
+        `||` makes texts of all that it is given.
+        """
+        if before not in _BEFORE_OPERAND | _LOOSER or behind not in _BEHIND_OPERAND | _LOOSER:
+            return False
+        left, right = self.past_constants(-1), self.past_constants(1)
+        start = self.start_of(left - 1) if self.word(left) == _JOINS else -1
+        end = self.end_of(right + 1) if self.word(right) == _JOINS else -1
+        return (start >= 0 and _reads(self.words[start:left])) or _reads(self.words[right + 1 : end + 1])
+
+    def past_constants(self, step: int) -> int:
+        """Return where, to the left or the right, the first `||` stands that joins no constant."""
+        at = self.at + step
+        while self.word(at) == self.word(at + 2 * step) == _JOINS and _is_constant((self.words[at + step],)):
+            at += 2 * step
+        return at
+
     def in_brackets(self) -> bool:
         start = self.opening(("(", "["), (")", "]"))
         end = closing(self.words, start)
         if start < 1 or end < 0:
             return False
-        if self.words[start - 1].kind is Kind.FUNCTION:
-            function = self.words[start - 1].name
-            whole = self.words[start - 1 : end + 1]
-            if function in _OF_THEIR_TYPE:
-                return self.is_text(whole)
-            return function in _OF_TEXTS and any(each.kind is Kind.COLUMN for each in whole)
-        listed = all(each.kind is Kind.LITERAL or each.name == "," for each in self.words[start + 1 : end])
-        if self.word(start - 1) != "IN" or not listed:
+        within = split_at(self.words[start + 1 : end], ",")
+        if self.word(start - 1) == "IN":
+            compared = self.operand_before(start - (3 if self.word(start - 2) == "NOT" else 2))
+            return self.is_text(compared) and all(_is_constant(each) or self.is_text(each) for each in within)
+        if self.words[start - 1].kind is not Kind.FUNCTION:
             return False
-        return self.is_text(self.operand_before(start - (3 if self.word(start - 2) == "NOT" else 2)))
+        function, whole = self.words[start - 1].name, self.words[start - 1 : end + 1]
+        nth = len(split_at(self.words[start + 1 : self.at], ",")) - 1
+        result = function == "decode" and nth > 0 and (nth % 2 == 0 or nth == len(within) - 1)
+        if function in _OF_THEIR_TYPE or result:
+            return self.is_text(whole)
+        if function in _OF_THEIR_FIRST:
+            return self.is_of(_OF_THEIR_FIRST[function], within[0])
+        return function in _OF_TEXTS and _reads(whole)
 
     def opening(self, opens: tuple[str, ...], closes: tuple[str, ...]) -> int:
         """Return where the innermost part around it begins; -1 for none."""
@@ -170,6 +217,11 @@ class _Literal:
 
     def operand_before(self, last: int) -> Words:
         """Return the operand that ends at a place, where it can be told; else nothing."""
+        start = self.start_of(last)
+        return self.words[start : last + 1] if start >= 0 and self.word(start - 1) in _BEFORE_OPERAND else ()
+
+    def start_of(self, last: int) -> int:
+        """Return where the column, brackets or call begin that end at a place; -1 for anything else."""
         at = last
         while at > 1 and self.words[at].kind is Kind.LITERAL and self.word(at - 1) == ".":
             at -= 2
@@ -178,38 +230,78 @@ class _Literal:
             for start in range(at, -1, -1):
                 depth += (self.word(start) in (")", "]")) - (self.word(start) in ("(", "["))
                 if not depth:
-                    at = start - (start > 0 and self.words[start - 1].kind is Kind.FUNCTION)
-                    break
-        elif at < 0 or self.words[at].kind is not Kind.COLUMN:
-            return ()
-        return self.words[at : last + 1] if self.word(at - 1) in _BEFORE_OPERAND else ()
+                    return start - (start > 0 and self.words[start - 1].kind is Kind.FUNCTION)
+        return at if at >= 0 and self.words[at].kind is Kind.COLUMN else -1
 
     def operand_behind(self, first: int) -> Words:
         """Return the operand that begins at a place, where it can be told; else nothing."""
+        end = self.end_of(first)
+        return self.words[first : end + 1] if self.word(end + 1) in _BEHIND_OPERAND else ()
+
+    def end_of(self, first: int) -> int:
+        """Return where the column, brackets or call end that begin at a place; -1 for anything else."""
         at = first
         if at < len(self.words) and self.words[at].kind is Kind.FUNCTION:
             at += 1
         if self.word(at) == "(":
             at = closing(self.words, at)
         elif at != first or at >= len(self.words) or self.words[at].kind is not Kind.COLUMN:
-            return ()
-        while self.word(at + 1) == "." and at + 2 < len(self.words):
+            return -1
+        while at >= 0 and self.word(at + 1) == "." and at + 2 < len(self.words):
             at += 2
-        return self.words[first : at + 1] if self.word(at + 1) in _BEHIND_OPERAND else ()
+        return at
 
     def is_text(self, operand: Words) -> bool:
         """Return whether an operand is known to be a text, and no constant."""
-        return (self.type_of(operand) or "").startswith(("string", "varchar", "char"))
+        return self.is_of(_TEXT, operand)
+
+    def is_of(self, types: tuple[str, ...], operand: Words) -> bool:
+        """Return whether an operand reads a column, and its type is known to begin so."""
+        return (self.type_of(operand) or "").startswith(types)
 
     def type_of(self, operand: Words) -> str | None:
         """Return the type of an operand that reads a column; None where it is not known."""
-        if not any(each.kind is Kind.COLUMN for each in operand):
+        if not _reads(operand) or self.has_variables(operand):
             return None
         value = Scalar((operand[0]._replace(spaced=False), *operand[1:]))
         for each in self.node.inputs:
             if value.columns <= frozenset(each.columns):
                 try:
                     return self.types_of(Project(each, (("value", value),)))[0].type
-                except HeadraceError:
+                except (UserError, Unsupported):
                     return None
         return None
+
+    def has_variables(self, operand: Words) -> bool:
+        """Return whether an operand may read a variable of a lambda function around it.
+
+        By itself it would read a column of that name.
+        """
+        around = Counter(_variables(self.words)) - Counter(_variables(operand))
+        return any(each.kind is Kind.LITERAL and _folded(each) in around for each in operand)
+
+
+def _reads(operand: Iterable[Word]) -> bool:
+    """Return whether an operand reads a column: no constant is made of it."""
+    return any(each.kind is Kind.COLUMN for each in operand)
+
+
+def _is_constant(operand: Words) -> bool:
+    """Return whether an operand is a text as it is written, or NULL."""
+    if len(operand) != 1 or operand[0].kind is not Kind.LITERAL:
+        return False
+    return is_string(operand[0].text) or operand[0].text.upper() == "NULL"
+
+
+def _variables(scalar: Words) -> Iterator[str]:
+    """Yield the variables that lambda functions in a scalar declare."""
+    for at, word in enumerate(scalar):
+        if word.kind is Kind.OPERATOR and word.name == "->":
+            first = at - 1
+            while first > 0 and scalar[at - 1].text == ")" and scalar[first].text != "(":
+                first -= 1
+            yield from (_folded(each) for each in scalar[first:at] if each.kind is Kind.LITERAL)
+
+
+def _folded(word: Word) -> str:
+    return word.text.strip("`").lower()

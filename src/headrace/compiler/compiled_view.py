@@ -38,7 +38,7 @@ class CompiledView:
         keys: Keys of the result that follow from the query.
         views: What its companion keeps besides the accumulators of an aggregate at the root.
         optimizer: Runs the passes over its programs.
-        refinements: What its text is read with, so that orders leave no ties.
+        refinements: What its text is read with, so that it is a function of its sources.
     """
 
     query: str

@@ -8,11 +8,10 @@ It is written below other operators only: at the top nothing is computed a secon
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 from headrace.algebra.relations import AggregateCall
 from headrace.compiler.inexact_values import AVERAGES
-from headrace.compiler.written_calls import WrittenCall, refused_calls, spaced
+from headrace.compiler.written_calls import WrittenCall, all_or_none, refused_calls, spaced
 from headrace.sql.reader.refusals import not_maintained
 from headrace.sql.reader.syntax.tokens import tokenize
 from headrace.sql.refinements import LONG_INTEGERS, Refinement
@@ -31,19 +30,15 @@ def exact_averages(query: str, averages: Sequence[AggregateCall]) -> tuple[Refin
     places = {(each.place.line, each.place.column) for each in averages if each.place}
     # one that is spelt alike may be over a column of another type
     calls = [call for call in refused_calls(query, tokenize(query), asked, lambda _: True) if call.place in places]
-    added = [_exact(call) for call in calls]
-    ends = [(each.at, each.at + each.removed) for each in added if each is not None]
-    if not all(added) or any(end > start for (_, end), (start, _) in pairwise(ends)):
-        return ()
-    return tuple(each for each in added if each is not None)
+    return all_or_none(_exact(call) for call in calls)
 
 
 def _exact(call: WrittenCall) -> Refinement | None:
     if call.function not in AVERAGES or len(call.arguments) != 1:
         return None
     first, _, rest = call.arguments[0].partition(" ")
-    distinct = rest and first.upper() in ("DISTINCT", "ALL")
-    each, value = (f"{first} ", rest.strip()) if distinct else ("", call.arguments[0])
+    quantified = rest and first.upper() in ("DISTINCT", "ALL")
+    each, value = (f"{first} ", rest.strip()) if quantified else ("", call.arguments[0])
     tail = spaced(call.written(call.tail))
     total = f"CAST(sum({each}CAST({value} AS DECIMAL(20,0))){tail} AS DOUBLE)"
     return call.replaced_by(f"({total} / nullif(count({each}{value}){tail}, 0))", value, "{}()" + LONG_INTEGERS)

@@ -11,9 +11,8 @@ Formulas for Robust, One-Pass Parallel Computation of Covariances and Arbitrary-
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 
-from headrace.compiler.written_calls import WrittenCall, refused_calls, spaced
+from headrace.compiler.written_calls import WrittenCall, all_or_none, refused_calls, spaced
 from headrace.sql.reader.refusals import Refusal
 from headrace.sql.reader.syntax.tokens import tokenize, words
 from headrace.sql.refinements import FLOATS, Refinement
@@ -54,11 +53,7 @@ def ordered_sums(query: str, refusals: Sequence[Refusal]) -> tuple[Refinement, .
         refusals: All that is refused of it.
     """
     calls = refused_calls(query, tokenize(query), refusals, _of_floats)
-    added = [_ordered(call) for call in calls]
-    ends = [(each.at, each.at + each.removed) for each in added if each is not None]
-    if not all(added) or any(end > start for (_, end), (start, _) in pairwise(ends)):
-        return ()
-    return tuple(each for each in added if each is not None)
+    return all_or_none(_ordered(call) for call in calls)
 
 
 def _of_floats(refusal: Refusal) -> bool:

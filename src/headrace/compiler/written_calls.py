@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from headrace.errors import place_at
 from headrace.sql.reader.refusals import Refusal
@@ -101,6 +101,20 @@ def refused_calls(
     asked = {call.key for call in calls if call.place in wanted}
     refused = [call for call in calls if call.key in asked]
     return refused if {call.place for call in refused} >= wanted else []
+
+
+def all_or_none(found: Iterable[Refinement | None]) -> tuple[Refinement, ...]:
+    """Return refinements; nothing where one is missing, or stands in another.
+
+    Args:
+        found: The refinements, as they follow in the text; None for what cannot be refined.
+    """
+    added: list[Refinement] = []
+    for each in found:
+        if each is None or (added and added[-1].at + added[-1].removed > each.at):
+            return ()
+        added.append(each)
+    return tuple(added)
 
 
 def spaced(text: str) -> str:

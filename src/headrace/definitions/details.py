@@ -84,7 +84,7 @@ class Details:
         redirects: Relations in whose place others are read: the members of its own deployment, of a second generation.
         deployment: The deployment that it belongs to; "" for a public stream table.
         ties: What becomes of ties in its orders; definitions of older releases refuse them.
-        refinements: What is written into its query so that orders leave no ties.
+        refinements: What is written into its query so that it is a function of its sources.
     """
 
     query: str

@@ -54,7 +54,13 @@ def refuse_invalid(
     session: Session,
     unmade: Mapping[TableName, tuple[Column, ...]] = NONE_UNMADE,
 ) -> None:
-    """Refuse checks that Spark cannot analyse; arguments as `check_text`.
+    """Refuse checks that Spark cannot analyse.
+
+    Args:
+        checks: By name, the checks, with names in full.
+        redirects: By public table, what is read in its place.
+        session: The session, which analyses them.
+        unmade: Columns of relations that are not there yet.
 
     Raises:
         UserError: What is wrong with the first, such as `COLUMN_NOT_FOUND`.

@@ -20,14 +20,14 @@ LONG_INTEGERS = " of long integers"
 
 @dataclass(frozen=True, slots=True)
 class Refinement:
-    """One place of a query's text at which its order is refined.
+    """One place of a query's text that is refined.
 
     Args:
         at: Offset in the text.
         removed: How many characters are replaced from there.
         text: What is put there.
-        construct: Whose order it is, in SQL words: `LIMIT`, `row_number() OVER`.
-        by: What it is ordered by further, in SQL; nothing where it reads the time of the refresh.
+        construct: What is refined, in SQL words: `LIMIT`, `row_number() OVER`, `avg() of long integers`.
+        by: What it is ordered by further, or what is added up, in SQL; nothing where it reads the time of the refresh.
     """
 
     at: int
@@ -66,7 +66,7 @@ class Refinement:
 
 
 def refined(query: str, refinements: Iterable[Refinement]) -> str:
-    """Return a query with its orders refined."""
+    """Return a query with its refinements in it."""
     for each in sorted(refinements, key=lambda each: each.at, reverse=True):
         query = query[: each.at] + each.text + query[each.at + each.removed :]
     return query

@@ -66,7 +66,7 @@ def difference_below(old: Relation, new: Relation, exact: Set[str], types: Mappi
 
 
 def consolidated_apart(change: Relation, loose: Mapping[str, str]) -> Relation:
-    """Add up the weights of equal rows, but keep those apart whose values are not the same, as 0.0 and -0.0.
+    """Add up the weights of rows that are the same, which 0.0 and -0.0 are not.
 
     Args:
         change: A weighted relation.

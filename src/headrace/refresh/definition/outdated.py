@@ -82,7 +82,7 @@ class Outdated:
         return out_of_date(details, keys) or bool(changed_functions(details, self.session))
 
     def reads_new_views(self, details: Details, heads: Cut) -> bool:
-        """Return whether views stand in the places of tables that a query reads; they count as moved."""
+        """Return whether views stand where a query reads tables; they count as moved."""
         streams = {table.name for table in self.catalog.stream_tables()}
         return bool(heads.views_among(use.name for use in details.sources if use.name not in streams))
 

@@ -25,6 +25,7 @@ from headrace.algebra.relations import (
     SemiJoin,
     Stored,
     TopK,
+    Values,
     Window,
 )
 from headrace.algebra.text import label
@@ -83,4 +84,9 @@ def _small(node: Relation) -> bool:
             return True
         case Project() | Filter() | Aggregate() | Window():
             return _small(node.inputs[0])
-    return bool(node.inputs) and all(_small(side) for side in node.inputs)
+    sides = [side for side in node.inputs if not _constant(side)]  # a few rows of the query's own text
+    return bool(sides) and all(_small(side) for side in sides)
+
+
+def _constant(node: Relation) -> bool:
+    return isinstance(node, Values) or (isinstance(node, Project | Filter) and _constant(node.input))

@@ -322,8 +322,6 @@ SPARK_QUERIES = (
     "transform(ss, x -> arrays_zip(x.q, x['r'], ys)) p, arrays_zip(xs, ys[9]) as u from (select id, array(region) xs, "
     "map('k', sequence(1, id)) m, array(arr, arr) as ys, named_struct('xs', arr) as zs, "
     "array(named_struct('q', arr, 'r', arr)) as ss from o) z",
-    "select size(arrays_zip(arr, array(id))) as z, count(*) as n from o group by arrays_zip(arr, array(id)) "
-    "having size(arrays_zip(arr, array(id))) > 1",
     "select struct(o.address['city'], (address).zip, m['k'], arr[0], id::string, (address)) s, "
     "transform(array(address), x -> struct(x.city, x['zip'], x, id)) as t from o",
     "select struct((select max(b) from t), a) as s, ((select max(b) from t), a) as t from t",

@@ -5,11 +5,11 @@ Source: Budiu et al., DBSP, VLDB 2023, section 2 (Z-sets).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 
 from headrace.algebra.properties.order import is_float
 from headrace.algebra.relations import Aggregate, AggregateCall, Empty, Filter, Project, Relation
-from headrace.algebra.scalar import Scalar, as_column, cast, column, compose
+from headrace.algebra.scalar import Scalar, as_column, column, compose
 from headrace.algebra.tree import identity, unweighted
 from headrace.ivm.change import total, union_all, weigh
 from headrace.names import RESERVED_PREFIX, WEIGHT
@@ -58,11 +58,20 @@ def difference_below(old: Relation, new: Relation, exact: Set[str], types: Mappi
         exact: Names of columns whose equal values are known to be the same.
         types: Types of columns by name, as far as known.
     """
-    loose = {name: types.get(name, "") for name in old.columns if name not in exact}
-    if not loose:
-        return difference(old, new)
+    loose = loose_columns(old.columns, exact, types)
     change = union_all(weigh(new, 1), weigh(old, -1))
     return consolidated_apart(change, loose) if all(map(is_float, loose.values())) else change
+
+
+def loose_columns(columns: Sequence[str], exact: Set[str], types: Mapping[str, str]) -> dict[str, str]:
+    """List the columns in which values may be equal and not the same, with their types.
+
+    Args:
+        columns: Names of a relation's columns.
+        exact: Names of columns whose equal values are known to be the same.
+        types: Types of columns by name, as far as known; it is "" for others.
+    """
+    return {name: types.get(name, "") for name in columns if name not in exact}
 
 
 def consolidated_apart(change: Relation, loose: Mapping[str, str]) -> Relation:
@@ -72,8 +81,8 @@ def consolidated_apart(change: Relation, loose: Mapping[str, str]) -> Relation:
         change: A weighted relation.
         loose: Columns that may have such values, with their types, which have an order; "" where one is not known.
     """
-    if isinstance(change, Empty):
-        return change
+    if not loose or isinstance(change, Empty):
+        return consolidate(change)
     # grouping by a zero makes it one without a sign, so that values themselves go beside those that are grouped by
     marks = tuple((_MARK + name, _told_apart(name, type_)) for name, type_ in loose.items())
     own = tuple((_OWN + name, column(name)) for name in loose)
@@ -91,18 +100,3 @@ def _told_apart(name: str, type_: str) -> Scalar:
     """Return what is different for values of a column that are equal and not the same."""
     as_text = "CASE WHEN {x} = 0 THEN CAST({x} AS STRING) END" if is_float(type_) else "CAST({x} AS STRING)"
     return compose(as_text, x=column(name))
-
-
-def shown_change(change: Relation, exact: Set[str]) -> Relation:
-    """Add up the weights of rows that are the same: what may be inexact is compared by text too.
-
-    Args:
-        change: A weighted relation.
-        exact: Names of columns whose equal values are known to be the same.
-
-    Returns:
-        A relation that has a row where the change has one that is not cancelled, with columns of its own.
-    """
-    kept = unweighted(change.columns)
-    texts = tuple((f"{RESERVED_PREFIX}text.{c}", cast(column(c), "STRING")) for c in kept if c not in exact)
-    return consolidate(Project(change, (*identity(kept), *texts, (WEIGHT, column(WEIGHT)))) if texts else change)

@@ -54,16 +54,14 @@ def create_stream_table(connection: Connection, definition: Definition, now: dt.
         sa.update(t.relation).where(t.relation.c.id == own).values(kind=RelationKind.STREAM.value, schema_json=None)
     )
     gates.forget(connection, [own])
-    values = (
-        _definition_values(definition)
-        | _settings(definition)
-        | {
-            "relation_id": own,
-            "generation": 1,
-            "created_at": now,
-            "updated_at": now,
-        }
-    )
+    values = {
+        **_definition_values(definition),
+        **_settings(definition),
+        "relation_id": own,
+        "generation": 1,
+        "created_at": now,
+        "updated_at": now,
+    }
     connection.execute(sa.insert(t.stream_table).values(values))
     insert_rows(connection, t.dependency, _dependencies(own, definition, ids))
     wake(connection)

@@ -232,7 +232,7 @@ def _needed(root: Root, rows: Relation) -> Relation:
 def _added_up(root: Root, rows: Relation) -> Relation:
     """Add up equal rows, but keep apart those of which extremes may differ, as 0.0 and -0.0 do."""
     loose = {name: a.type or "" for a in root.plan.accumulators if (name := _loose(a)) is not None}
-    return consolidated_apart(rows, loose) if loose else consolidate(rows)
+    return consolidated_apart(rows, loose)
 
 
 def _loose(a: Accumulator) -> str | None:

@@ -21,7 +21,7 @@ from headrace.algebra.relations import Aggregate, Empty, Filter, Join, Relation
 from headrace.algebra.scalar import Scalar, all_of
 from headrace.algebra.tree import walk
 from headrace.ivm.change import Change, arrange, empty, union_all
-from headrace.ivm.consolidate import consolidate, shown_change
+from headrace.ivm.consolidate import consolidated_apart, loose_columns
 from headrace.ivm.rules.existence import with_partners
 
 
@@ -50,11 +50,10 @@ def _by_right(right: Relation, others: Sequence[Relation], conditions: Sequence[
     moved = change.of(right)
     if isinstance(moved, Empty) or not at_most_one_row(right):
         return _chain(moved, others, conditions, change)
-    exact = change.exact >= set(right.columns)
-    value = change.keep("value", consolidate(moved) if exact else moved)
     # 0.0 that becomes -0.0 is a change, and for an unchanged value the others must not be read
-    moves = value if exact else shown_change(value, change.exact)
-    return change.keep("revalued", _chain(value, others, conditions, change), only_if=moves)
+    loose = loose_columns(right.columns, change.exact, change.types)
+    value = change.keep("value", consolidated_apart(moved, loose))
+    return change.keep("revalued", _chain(value, others, conditions, change), only_if=value)
 
 
 def _groups(relation: Relation) -> bool:

@@ -83,8 +83,9 @@ class Outdated:
 
     def reads_new_views(self, details: Details, heads: Cut) -> bool:
         """Return whether views stand where a query reads tables; they count as moved."""
-        streams = {table.name for table in self.catalog.stream_tables()}
-        return bool(heads.views_among(use.name for use in details.sources if use.name not in streams))
+        with self.catalog.reading() as reader:
+            bases = [use.name for use in details.sources if reader.find_stream_table(use.name) is None]
+        return bool(heads.views_among(bases))
 
     def reason(self, table: StreamTable) -> FullReason:
         """Return why an outdated stream table is recomputed."""

@@ -50,6 +50,8 @@ def _unrestricted(node: Relation) -> Iterator[str]:
         if not is_moving(node.left):  # at two times: a range of what is read
             yield from _unrestricted(node.left)
     elif isinstance(node, (Join, OuterJoin, Existence, SemiJoin, LookupJoin)):
+        if isinstance(node, SemiJoin) and not node.anti and _constant(node.right):
+            return  # read by keys of the query's own text
         sides = [side for side in node.inputs if not _small(side)]
         if len(sides) == len(node.inputs):
             for side in sides:

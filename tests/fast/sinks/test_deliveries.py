@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 import json
 from collections import Counter
 from decimal import Decimal
@@ -156,6 +157,30 @@ def test_a_table_that_exists_keeps_what_it_has(url: str, db: psycopg.Connection)
     assert db.execute("SELECT count(*) FROM pg_indexes WHERE tablename = 'out'").fetchone() == (2,)
     assert db.execute("SELECT has_table_privilege('reader_of_sinks', 'out', 'SELECT')").fetchone() == (True,)
     db.execute("DROP OWNED BY reader_of_sinks; DROP ROLE reader_of_sinks")
+
+
+@pytest.mark.parametrize(
+    ("type_", "values"),
+    [
+        ("numeric", ("1.0", "1.00", "1.000")),
+        ("interval", ("1 day", "24:00:00", "1 day")),
+        ("jsonb", ('{"a": 1}', '{"a": 1.0}', '{"a": 1.00}')),
+    ],
+)
+def test_a_key_that_stays_equal_but_is_stored_otherwise_is_written(
+    url: str, db: psycopg.Connection, type_: str, values: tuple[str, ...]
+) -> None:
+    db.execute(f"CREATE TABLE out (k {type_} PRIMARY KEY, n int)")
+    sink, of = new_sink(), options(url, "out", ["k"])
+    stream = FakeStream((Column("k", "string"), Column("n", "int")), [[((values[0], 1), 1)]])
+    deliver(of, stream.delivery(sink))
+    for before, now in itertools.pairwise(values):
+        stream.log.append([((before, 1), -1), ((now, 1), 1)])
+        assert deliver(of, stream.delivery(sink)).rows == 1
+        assert db.execute("SELECT k::text, n FROM out").fetchall() == [(now, 1)]
+    db.execute("UPDATE out SET k = %s", (values[1],))
+    deliver(of, stream.delivery(sink, anew=True))
+    assert db.execute("SELECT k::text, n FROM out").fetchall() == [(values[-1], 1)]
 
 
 @pytest.mark.parametrize("key", [["region"], []])

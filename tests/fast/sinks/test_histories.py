@@ -8,7 +8,7 @@ from collections import Counter
 
 import psycopg
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from kit.citus_catalogs import like_a_coordinator
 from kit.logical import LogicalServer
@@ -38,15 +38,15 @@ def bag_changes(entries: list[tuple[Row, int]], now: dict[str, int]) -> Change:
     return change
 
 
-def keyed_changes(entries: list[tuple[Row, int]], now: dict[object, Row]) -> Change:
-    """Entries as changes of rows with a key: the first column."""
+def keyed_changes(entries: list[tuple[Row, int]], now: dict[object, Row], place: int) -> Change:
+    """Entries as changes of rows with a key: the column at a place."""
     change: list[tuple[Row, int]] = []
     for row, weight in entries:
-        old = now.pop(row[0], None)
+        old = now.pop(row[place], None)
         if old is not None:
             change.append((old, -1))
         if weight > 0:
-            now[row[0]] = row
+            now[row[place]] = row
             change.append((row, 1))
     return change
 
@@ -76,9 +76,9 @@ def coordinator(server: LogicalServer) -> str:
     return url
 
 
-@pytest.mark.parametrize("keyed", [False, True], ids=["a bag", "with a key"])
+@pytest.mark.parametrize("key", [[], ["a"], ["x"]], ids=["a bag", "with a key", "with a key of equal zeros"])
 @pytest.mark.parametrize("placement", ["local", "reference", "distributed"])
-def test_a_target_equals_its_stream_table(base: str, coordinator: str, placement: str, keyed: bool) -> None:
+def test_a_target_equals_its_stream_table(base: str, coordinator: str, placement: str, key: list[str]) -> None:
     """Also by the statements that a cluster takes; their rows are on a plain server here."""
     base, examples = (base, 25) if placement == "local" else (coordinator, 12)
     with psycopg.connect(base, autocommit=True) as db:
@@ -89,15 +89,18 @@ def test_a_target_equals_its_stream_table(base: str, coordinator: str, placement
             suppress_health_check=list(HealthCheck),
         )
         @given(steps)
+        @example([([((0, "", 0.0), 1)], True), ([((0, "", -0.0), 1)], True)])
         def play(history: list[tuple[list[tuple[Row, int]], bool]]) -> None:
             table, sink = f"t{next(_numbers)}", new_sink()
-            of = options(base, table, ["a"] if keyed else [], placement=placement)
+            of = options(base, table, key, placement=placement)
             stream = FakeStream(COLUMNS, [[]], batch=3)
             counts: dict[str, int] = {}
             by_key: dict[object, Row] = {}
             deliver(of, stream.delivery(sink))
             for entries, written in [*history, ([], True)]:
-                stream.log.append(keyed_changes(entries, by_key) if keyed else bag_changes(entries, counts))
+                stream.log.append(
+                    keyed_changes(entries, by_key, "abx".index(key[0])) if key else bag_changes(entries, counts)
+                )
                 if written:
                     deliver(of, stream.delivery(sink))
                     assert text_of(db, table) == expected(stream)

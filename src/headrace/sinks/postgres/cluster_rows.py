@@ -95,7 +95,7 @@ class ClusterRowSets(RowSets):
         for match in self._matches():
             self._run(
                 "INSERT INTO {gone} SELECT DISTINCT {g_key} FROM {net} g WHERE g.{w} < 0 AND {only}"
-                " AND NOT EXISTS (SELECT 1 FROM {net} o WHERE o.{w} > 0 AND {other})",
+                " AND NOT EXISTS (SELECT 1 FROM {net} o WHERE o.{w} > 0 AND {other} AND {unaltered})",
                 **match,
             )
         self._delete_gone()
@@ -138,7 +138,7 @@ class ClusterRowSets(RowSets):
             return self._apply_difference_to_bag()
         self._run(
             "CREATE TEMP TABLE {gone} ON COMMIT DROP AS SELECT DISTINCT {t_key} FROM {there} t"
-            " WHERE NOT EXISTS (SELECT FROM {rows} g WHERE {same_key})"
+            " WHERE NOT EXISTS (SELECT FROM {rows} g WHERE {same_key} AND {same_image})"
         )
         deleted = self._delete_gone()
         changed = self._upsert(

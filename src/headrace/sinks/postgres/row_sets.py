@@ -183,7 +183,7 @@ class RowSets:
             for match in self._matches():
                 self._run(
                     "DELETE FROM {target} t USING {net} g WHERE g.{w} < 0 AND {only} AND {same}"
-                    " AND NOT EXISTS (SELECT FROM {net} o WHERE o.{w} > 0 AND {other})",
+                    " AND NOT EXISTS (SELECT FROM {net} o WHERE o.{w} > 0 AND {other} AND {unaltered})",
                     **match,
                 )
             self._upsert(self._net, self._format("WHERE g.{w} > 0"))
@@ -214,7 +214,9 @@ class RowSets:
     def apply_difference(self) -> tuple[int, int]:
         """Write only what differs from the rows; return how many rows came and left."""
         if self._target.key:
-            deleted = self._run("DELETE FROM {target} t WHERE NOT EXISTS (SELECT FROM {rows} g WHERE {same_key})")
+            deleted = self._run(
+                "DELETE FROM {target} t WHERE NOT EXISTS (SELECT FROM {rows} g WHERE {same_key} AND {same_image})"
+            )
             changed = self._upsert(
                 self._rows,
                 self._format("WHERE NOT EXISTS (SELECT FROM {target} t WHERE {same_key} AND {record} *= {g_record})"),
@@ -235,6 +237,10 @@ class RowSets:
         return inserted, deleted
 
     def _upsert(self, table: sql.Identifier, where: sql.Composable) -> int:
+        """Insert rows, or give the rest of their values to those that have their keys.
+
+        Rows whose key is equal but stored otherwise (1.0 and 1.00) were deleted before: a cluster updates no key.
+        """
         rest = [c for c in self._target.columns if c not in self._target.key]
         sets = sql.SQL(", ").join(sql.SQL("{0} = excluded.{0}").format(sql.Identifier(c)) for c in rest)
         action = sql.SQL("UPDATE SET {}").format(sets) if rest else sql.SQL("NOTHING")
@@ -315,6 +321,8 @@ class RowSets:
             "g_record": sql.SQL("(ROW({})::record)").format(self._listed("g", of.columns)),
             "h": sql.Identifier(HASH),
             "same_key": _match(of.key, "=", sql.SQL(""))["same"],
+            "same_image": _same_image(of.key, "t", "g"),
+            "unaltered": _same_image(of.key, "g", "o"),
         }
         known["numbered"] = sql.SQL("{0} AS x, row_number() OVER (PARTITION BY {0}) AS n").format(known["text"])
         return sql.SQL(text).format(**(known | self._known() | parts))
@@ -347,6 +355,12 @@ def _match(key: Sequence[str], operator: str, only: sql.Composable) -> dict[str,
         return _all(sql.SQL(f"{{}} {operator} {{}}").format(*pair) for pair in pairs)
 
     return {"same": same("t", "g"), "other": same("g", "o"), "only": only}
+
+
+def _same_image(key: Sequence[str], left: str, right: str) -> sql.Composable:
+    """Compare keys as they are stored; beside `=`, which an index or a hash serves."""
+    sides = (sql.SQL(", ").join(sql.Identifier(side, k) for k in key) for side in (left, right))
+    return sql.SQL("(ROW({})::record) *= (ROW({})::record)").format(*sides)
 
 
 def _all(conditions: Iterable[sql.Composable]) -> sql.Composable:

@@ -112,31 +112,31 @@ def deliver_nothing_differs(of):  # type: ignore[no-untyped-def]
     return opened()
 
 
-def test_years_before_christ(url: str, db: psycopg.Connection) -> None:
+def test_years_of_more_than_four_digits_and_before_christ(url: str, db: psycopg.Connection) -> None:
     import pyarrow as pa
     from kit.sink_rows import ARROW
 
     from headrace.sinks.postgres.copy_text import copy_text
 
+    day, second = 86_400, 1_000_000
+    dates = [-735_200, -719_529, -719_163, -719_162, 2_932_896, 2_932_897, 11_248_737, 11_248_738, 2_145_031_948, None]
+    moments = [day * second * d for d in (-735_200, 2_932_897, 11_248_738, 24_847_349, 106_751_990)]
+    moments += [-62_135_596_800_000_001, -62_135_596_800_000_000, 0, 1, None]
     batch = pa.RecordBatch.from_arrays(
         [
-            pa.array([-735_200, -719_529, -719_163, -719_162, None], pa.int32()).cast(pa.date32()),
-            pa.array([-62_135_596_800_000_001, -62_135_596_800_000_000, 0, 1, None]).cast(ARROW["timestamp_ntz"]),
+            pa.array(dates, pa.int32()).cast(pa.date32()),
+            pa.array(moments).cast(ARROW["timestamp_ntz"]),
+            pa.array(moments).cast(ARROW["timestamp"]),
         ],
-        names=["d", "t"],
+        names=["d", "t", "z"],
     )
-    db.execute("CREATE TABLE dates (d date, t timestamp)")
+    db.execute("CREATE TABLE dates (d date, t timestamp, z timestamptz)")
     with db.cursor().copy("COPY dates FROM STDIN") as copy:
         for piece in copy_text(batch):
             copy.write(piece)
-    found = db.execute("SELECT d - '1970-01-01'::date, (extract(epoch FROM t) * 1000000)::bigint FROM dates").fetchall()
-    assert found == [
-        (-735_200, -62_135_596_800_000_001),
-        (-719_529, -62_135_596_800_000_000),
-        (-719_163, 0),
-        (-719_162, 1),
-        (None, None),
-    ]
+    micros = "(extract(epoch FROM {0}) * 1000000)::bigint"
+    query = f"SELECT d - '1970-01-01'::date, {micros.format('t')}, {micros.format('z')} FROM dates"
+    assert db.execute(query).fetchall() == list(zip(dates, moments, moments, strict=True))
 
 
 def test_a_table_that_exists_keeps_what_it_has(url: str, db: psycopg.Connection) -> None:

@@ -21,8 +21,10 @@ ROWS = 50_000
 """Rows of one piece of text, so that memory stays small however large a batch is."""
 
 _ESCAPES = (("\\", "\\\\"), ("\t", "\\t"), ("\n", "\\n"), ("\r", "\\r"))
-_FIRST_DAY = -719_162
-"""The first of January of the year 1, in days since 1970: what is before it is BC."""
+_FIRST_DAY, _END_DAY = -719_162, 2_932_897
+"""The first of January of the years 1 and 10000, in days since 1970."""
+_CYCLE_YEARS, _CYCLE_DAYS = 400, 146_097
+"""After so many years, and days, the calendar is the same again."""
 _DAY_US = 86_400_000_000
 
 
@@ -71,10 +73,10 @@ def _text(column: pa.Array, name: str) -> pa.Array:
         values = [None if v is None else "\\x" + v.hex() for v in column.to_pylist()]
         return pa.array(values, pa.large_string())
     if pa.types.is_date32(kind):
-        return _with_years_before_christ(column, pc.cast(column, pa.int32()), _FIRST_DAY)
+        return _moments(column, pc.cast(column, pa.int32()), 1)
     if pa.types.is_timestamp(kind):
         micros = pc.cast(column, pa.timestamp("us", kind.tz))
-        return _with_years_before_christ(micros, pc.cast(micros, pa.int64()), _FIRST_DAY * _DAY_US)
+        return _moments(micros, pc.cast(micros, pa.int64()), _DAY_US)
     text = pc.cast(column, pa.large_string())
     if (pa.types.is_string(kind) or pa.types.is_large_string(kind)) and _any(pc.match_substring(text, "\0")):
         raise UserError(
@@ -85,19 +87,35 @@ def _text(column: pa.Array, name: str) -> pa.Array:
     return text
 
 
-def _with_years_before_christ(column: pa.Array, numbers: pa.Array, first: int) -> pa.Array:
-    text = pc.cast(column, pa.large_string())
-    if not _any(pc.less(numbers, first)):
-        return text
-    return pa.array([value if value is None else _before_christ(value) for value in text.to_pylist()], text.type)
+def _moments(column: pa.Array, numbers: pa.Array, day: int) -> pa.Array:
+    """Write dates or timestamps with PostgreSQL's years.
+
+    Arrow counts years in 16 bits and knows no BC: what is beyond four digits is moved by whole cycles of the calendar
+    to where it writes the same, and its year moved back in the text.
+
+    Args:
+        column: The moments.
+        numbers: The same as numbers.
+        day: How many of these are a day.
+    """
+    first, end, cycle = (days * day for days in (_FIRST_DAY, _END_DAY, _CYCLE_DAYS))
+    if not _any(pc.or_(pc.less(numbers, first), pc.greater_equal(numbers, end))):
+        return pc.cast(column, pa.large_string())
+    parts = [None if n is None else divmod(n - first, cycle) for n in numbers.to_pylist()]
+    moved = pa.array([None if of is None else first + of[1] for of in parts], numbers.type)
+    texts = pc.cast(pc.cast(moved, column.type), pa.large_string()).to_pylist()
+    later = [None if of is None else _later(text, _CYCLE_YEARS * of[0]) for text, of in zip(texts, parts, strict=True)]
+    return pa.array(later, pa.large_string())
 
 
-def _before_christ(text: str) -> str:
-    """Write a moment with PostgreSQL's years: the year 0 is 1 BC, the year -43 is 44 BC."""
-    negative = text.startswith("-")
-    year, _, rest = text.removeprefix("-").partition("-")
-    number = -int(year) if negative else int(year)
-    return text if number > 0 else f"{1 - number:04}-{rest} BC"
+def _later(text: str, years: int) -> str:
+    """Add years to a moment's text, as PostgreSQL writes them.
+
+    The year 0 is 1 BC, the year -43 is 44 BC.
+    """
+    year, _, rest = text.partition("-")
+    number = int(year) + years
+    return f"{number:04}-{rest}" if number > 0 else f"{1 - number:04}-{rest} BC"
 
 
 def _array(column: pa.Array, name: str) -> pa.Array:

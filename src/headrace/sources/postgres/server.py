@@ -12,6 +12,7 @@ from headrace.errors import EnvironmentFault
 from headrace.sources.postgres.connection import Connection
 from headrace.sources.postgres.remote_tables import RemoteColumn, RemoteTable
 from headrace.sources.postgres.setup import citus_tables
+from headrace.sources.postgres.type_mapping import type_name
 
 STORED_GENERATED = 180000
 """From this version on a publication can hold stored generated columns."""
@@ -162,6 +163,19 @@ class Found:
         return f"its mirror has no {', '.join(self.left_out)}: generated columns like that are not captured"
 
 
+def _is_mapped(type_: str) -> str:
+    """Return SQL that tells types of PostgreSQL and pgvector from users' types of their names.
+
+    Args:
+        type_: Alias of a row of `pg_type`.
+    """
+    return f"""CASE {type_}.typname WHEN 'vector' THEN {type_}.typtype = 'b' AND EXISTS (
+                SELECT FROM pg_depend m JOIN pg_extension x ON x.oid = m.refobjid
+                WHERE m.classid = 'pg_type'::regclass AND m.objid = {type_}.oid AND m.deptype = 'e'
+                    AND m.refclassid = 'pg_extension'::regclass AND x.extname = 'vector')
+            ELSE {type_}.typnamespace = 'pg_catalog'::regnamespace END"""
+
+
 _TABLES = (
     """
 WITH wanted AS (
@@ -178,8 +192,13 @@ SELECT c.oid::bigint, n.nspname, c.relname, c.relkind::text, c.relpersistence::t
         JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.number
         WHERE i.indrelid = c.oid AND k.place <= i.indnkeyatts AND CASE c.relreplident
             WHEN 'i' THEN i.indisreplident ELSE i.indisprimary AND i.indimmediate END),
-    (SELECT json_agg(json_build_array(a.attnum, a.attname, a.atttypid::bigint, a.atttypmod, d.typname, d.modifier,
-            (SELECT e.typname FROM pg_type e
+    (SELECT json_agg(json_build_array(a.attnum, a.attname, a.atttypid::bigint, a.atttypmod,
+            json_build_array(d.typname, """
+    + _is_mapped("d")
+    + """), d.modifier,
+            (SELECT json_build_array(e.typname, """
+    + _is_mapped("e")
+    + """) FROM pg_type e
                 WHERE e.oid = d.typelem AND d.typarray = 0 AND d.typlen = -1 AND e.typdelim = ','),
             a.attgenerated, a.atthasmissing OR (c.relkind = 'p' AND EXISTS (
                 SELECT FROM pg_partition_tree(c.oid) t JOIN pg_attribute l ON l.attrelid = t.relid
@@ -306,7 +325,10 @@ def _partition(row: Sequence[Any]) -> Partition:
 
 
 def _column(row: Sequence[Any], as_text: bool) -> RemoteColumn:
-    number, name, type_, modifier, base, base_modifier, element = row[:7]
+    number, name, type_, modifier, (base, is_mapped), base_modifier, element = row[:7]
+    base = type_name(base, is_mapped, base_modifier)
+    if element is not None:
+        element = type_name(element[0], element[1], base_modifier)
     return RemoteColumn(number, name, type_, modifier, base, base_modifier, element, as_text)
 
 

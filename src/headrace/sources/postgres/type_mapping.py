@@ -98,6 +98,20 @@ def mapped(type_name: str, modifier: int = -1, *, element: str | None = None) ->
     return TYPES.get(type_name, TEXT)
 
 
+def type_name(name: str, is_mapped: bool, modifier: int = -1) -> str:
+    """Return the name that a type is mapped by.
+
+    A user's type may have the name of one of `TYPES` (`CREATE TYPE vector AS (x float, y float)`): in quotes it is
+    none. Names of types that are text anyway stay as the catalog has them, so that no mirror is copied again.
+
+    Args:
+        name: Its name in `pg_type`.
+        is_mapped: It is PostgreSQL's own, or pgvector's.
+        modifier: The type's modifier.
+    """
+    return name if is_mapped or mapped(name, modifier) is TEXT else f'"{name}"'
+
+
 def _numeric(modifier: int) -> Mapped:
     """Map numeric to decimal where Spark's holds every value of the type, else to text.
 

@@ -10,6 +10,8 @@ from kit.logical import LogicalServer
 from kit.mirrored import Follower, truth
 from kit.pg_child import Way
 
+from headrace.sources.postgres.connection import connected
+from headrace.sources.postgres.server import tables
 from headrace.sources.postgres.triggers.trigger_capture import TriggerCapture
 from headrace.sources.postgres.wal.wal_capture import PostgresCapture
 
@@ -62,6 +64,52 @@ def test_an_extension_is_updated(
     follower.land()
     assert follower.rows("t") == truth(db, "(SELECT id, v::text FROM t) AS s")
     follower.capture().remove()
+
+
+@pytest.mark.parametrize("way", [PostgresCapture, TriggerCapture])
+def test_types_of_users_that_have_the_name_of_others(
+    url: str, db: psycopg.Connection, tmp_path: Path, way: Way
+) -> None:
+    """They are text, as all types of users, and so are their arrays and domains."""
+    db.execute("CREATE TYPE vector AS (x float8, y float8); CREATE TYPE bool AS ENUM ('soon', 'late')")
+    db.execute("CREATE DOMAIN near AS vector; CREATE DOMAIN int4 AS public.bool")
+    db.execute(
+        "CREATE TABLE t (id pg_catalog.int4 PRIMARY KEY, v vector, n near, d public.bool, i public.int4,"
+        " vs vector[], ds public.bool[], r pg_catalog.bool, b pg_catalog.bool[])"
+    )
+    insert = (
+        "INSERT INTO t VALUES ({}, '(1,2.5)', '(0,-1)', 'soon', 'late', '{{\"(1,2)\",NULL}}', '{{late}}',"
+        " true, '{{t,f}}')"
+    )
+    db.execute(insert.format(1))
+    follower = Follower(url, tmp_path, "t", way=way)
+    follower.begin()
+    db.execute(insert.format(2))
+    follower.land()
+    (table,) = follower.mirrors.tables.values()
+    types = [column.type for column, _ in table.typed]
+    assert types == ["int", *["string"] * 4, *["array<string>"] * 2, "boolean", "array<boolean>"]
+    rest = ("(1,2.5)", "(0,-1)", "soon", "late", ["(1,2)", None], ["late"], True, [True, False])
+    assert follower.mirrors.listed("t") == [(1, *rest), (2, *rest)]
+    follower.capture().remove()
+
+
+def test_a_column_is_of_pgvector(url: str, db: psycopg.Connection) -> None:
+    available = db.execute("SELECT 1 FROM pg_available_extensions WHERE name = 'vector'").fetchone()
+    if available is None:
+        pytest.skip("this server has no pgvector")
+    db.execute("CREATE SCHEMA own; CREATE EXTENSION vector SCHEMA own; CREATE DOMAIN near AS own.vector(2)")
+    db.execute("CREATE TYPE mood AS ENUM ('glad')")
+    db.execute("CREATE TABLE t (v own.vector(2), n near, vs own.vector[], m mood)")
+    with connected(url) as connection:
+        (found,) = tables(connection, 0, names=[("public", "t")])
+    types = [(c.base, c.kept.type) for c in found.table.columns]
+    assert types == [
+        ("vector", "array<float>"),
+        ("vector", "array<float>"),
+        ("_vector", "array<array<float>>"),
+        ("mood", "string"),
+    ]
 
 
 @pytest.mark.parametrize("way", [PostgresCapture, TriggerCapture])

@@ -15,6 +15,16 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from headrace.errors import UserError
+from headrace.sources.nodes.mirror_shapes import NODES
+from headrace.sources.postgres.option_names import (
+    AVAILABILITY,
+    CAPTURE,
+    FAILOVER,
+    SAME_KEY,
+    SHARD_COLUMN,
+    SHARDS,
+    TEXT_COLUMNS,
+)
 
 if TYPE_CHECKING:
     from headrace.names import TableName
@@ -33,15 +43,6 @@ if TYPE_CHECKING:
     from headrace.sql.reader.syntax.statement_cursor import StatementCursor
 
 KIND = "postgres"
-
-TEXT_COLUMNS, CAPTURE, FAILOVER = "text_columns", "capture", "failover"
-"""What can be said of a source besides its tables."""
-
-SHARDS, SHARD_COLUMN, AVAILABILITY, SAME_KEY = "shards", "shard_column", "availability", "same_key"
-"""And of one with shards."""
-
-NODES = "nodes"
-"""In the options and the position of a source with shards: what each of them has for itself."""
 
 
 class Postgres:

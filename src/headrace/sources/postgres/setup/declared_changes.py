@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from headrace.sources.postgres.option_names import SHARDS
 from headrace.sources.postgres.shards.declared_shards import require_same_shards
-from headrace.sources.postgres.shards.shard_options import SHARDS, has_shards
+from headrace.sources.postgres.shards.shard_options import has_shards
 from headrace.sources.postgres.source_tables import SourceTable, by_mirror
 from headrace.sources.source_kind import KeptSource, SourceRequest, TableChanges, differs
 

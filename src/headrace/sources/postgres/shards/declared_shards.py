@@ -3,17 +3,8 @@
 from __future__ import annotations
 
 from headrace.sources.nodes.mirror_shapes import NODES
-from headrace.sources.postgres.shards.shard_options import (
-    AVAILABILITIES,
-    AVAILABILITY,
-    COLUMN,
-    SAME_KEY,
-    SAME_KEYS,
-    SHARD_COLUMN,
-    SHARDS,
-    has_shards,
-    shards_of,
-)
+from headrace.sources.postgres.option_names import AVAILABILITY, SAME_KEY, SHARD_COLUMN, SHARDS
+from headrace.sources.postgres.shards.shard_options import AVAILABILITIES, COLUMN, SAME_KEYS, has_shards, shards_of
 from headrace.sources.source_kind import KeptSource, SourceRequest, differs
 
 DEFAULTS = {SHARD_COLUMN: COLUMN, AVAILABILITY: AVAILABILITIES[0], SAME_KEY: SAME_KEYS[0]}

@@ -9,6 +9,7 @@ from functools import cache, partial
 from headrace.names import TableName
 from headrace.sources.nodes.mirror_shapes import NODES
 from headrace.sources.nodes.nodes_capture import AT_ONCE, NODES_DIFFER, NodesCapture, NodeSet
+from headrace.sources.postgres.option_names import AVAILABILITY, SAME_KEY, SHARD_COLUMN
 from headrace.sources.postgres.setup.open_capture import open_capture
 from headrace.sources.postgres.shards.shard_agreement import (
     Kept,
@@ -17,7 +18,7 @@ from headrace.sources.postgres.shards.shard_agreement import (
     shapes_on,
     tables_again,
 )
-from headrace.sources.postgres.shards.shard_options import AVAILABILITY, SAME_KEY, SHARD_COLUMN, node_options
+from headrace.sources.postgres.shards.shard_options import node_options
 from headrace.sources.postgres.snapshot.snapshots import Told
 from headrace.sources.postgres.wal.net_collector import MOST
 from headrace.sources.source_kind import Json, KeptMirror, KeptSource

@@ -16,10 +16,11 @@ from headrace.sources.nodes.mirror_shapes import NODES, Shape
 from headrace.sources.nodes.nodes_capture import AT_ONCE, named
 from headrace.sources.postgres.citus.cluster_catalog import COORDINATOR
 from headrace.sources.postgres.connection import connected
+from headrace.sources.postgres.option_names import SHARD_COLUMN
 from headrace.sources.postgres.remote_tables import RemoteTable, from_json
 from headrace.sources.postgres.server import server, tables
 from headrace.sources.postgres.setup.projection import Part, as_before, narrowed
-from headrace.sources.postgres.shards.shard_options import SHARD_COLUMN, node_options, shard_twice
+from headrace.sources.postgres.shards.shard_options import node_options, shard_twice
 from headrace.sources.source_kind import Check, Json
 
 

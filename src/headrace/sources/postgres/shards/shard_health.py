@@ -13,7 +13,8 @@ from headrace.sources.nodes.nodes_capture import AT_ONCE
 from headrace.sources.postgres.health.server_health import look
 from headrace.sources.postgres.health.slot_outlook import as_json
 from headrace.sources.postgres.health.source_status import outlook_of, status
-from headrace.sources.postgres.shards.shard_options import AVAILABILITY, SAME_KEY, SHARD_COLUMN, node_options
+from headrace.sources.postgres.option_names import AVAILABILITY, SAME_KEY, SHARD_COLUMN
+from headrace.sources.postgres.shards.shard_options import node_options
 from headrace.sources.postgres.table_names import followed
 from headrace.sources.source_kind import HealthLine, ImpendingLoss, Json, KeptMirror, KeptSource, Outlook, ServerHealth
 

@@ -14,13 +14,11 @@ from typing import Any
 from headrace.errors import UserError
 from headrace.sources.nodes.mirror_shapes import NODES
 from headrace.sources.postgres.connection import check_url
+from headrace.sources.postgres.option_names import AVAILABILITY, CAPTURE, FAILOVER, SAME_KEY, SHARD_COLUMN
 from headrace.sources.postgres.setup.open_capture import WAYS, check_names, options_of, refuse_parts
 from headrace.sources.postgres.setup.projection import Part
 from headrace.sources.source_kind import Json
 from headrace.sql.reader.syntax.statement_cursor import StatementCursor
-
-SHARDS, SHARD_COLUMN, AVAILABILITY, SAME_KEY = "shards", "shard_column", "availability", "same_key"
-"""What can be said of a source with shards, besides what can be said of every source."""
 
 COLUMN = "__shard"
 """The column of mirrors that says of which shard a row is, unless it was given another name."""
@@ -30,7 +28,7 @@ SAME_KEYS = ("error", "allowed")
 MADE = "made"
 """In options: how many shards were ever named by number, so that no name comes again."""
 
-OWN = ("url", "slot", "capture", "failover")
+OWN = ("url", "slot", CAPTURE, FAILOVER)
 """Options that each server has for itself."""
 
 

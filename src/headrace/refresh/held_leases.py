@@ -37,6 +37,11 @@ def new_owner() -> str:
     return f"{_PROCESS}:{uuid.uuid4().hex[:8]}"
 
 
+def is_own(owner: str) -> bool:
+    """Return whether an owner is of this process."""
+    return owner.startswith(f"{_PROCESS}:")
+
+
 def owner_is_dead(owner: str) -> bool:
     """Return whether an owner's process, on this host, is gone; False when unknown."""
     host, _, rest = owner.partition(":")

@@ -7,6 +7,7 @@ from typing import Any
 
 from headrace.graph.dag import Dag
 from headrace.observability.metrics.project_state import ProjectState
+from headrace.refresh.held_leases import is_own
 from headrace.results.refresh_results import Status, StreamTableInfo
 
 Document = dict[str, Any]
@@ -80,10 +81,10 @@ def _wait_for_inputs(entries: Mapping[str, Document], graph: Dag[str]) -> None:
 
 
 def _of_scheduler(state: ProjectState) -> Document:
-    if not state.schedulers:
-        return _check("scheduler", False, "no process runs schedules")
-    draining = [owner for owner, drains in state.schedulers.items() if drains]
-    if len(draining) == len(state.schedulers):
+    drains = [draining for owner, draining in state.schedulers.items() if is_own(owner)]
+    if not drains:
+        return _check("scheduler", False, "this process runs no schedules")
+    if all(drains):
         return _check("scheduler", False, "draining: nothing more is started")
     return _check("scheduler", True, f"{len(state.schedulers)} running")
 

@@ -24,6 +24,8 @@ VIEWS = {
     "JOIN LATERAL posexplode(array_repeat(e.p, t.k - 1)) AS q(y, z) ON q.y < e.p",
     "map": "SELECT a.k, b.m, count(*) OVER (PARTITION BY a.k) AS n FROM {t} a LEFT JOIN "
     "(SELECT k, CASE WHEN v > 1 THEN map(CAST(x AS STRING), v || '', 'w', NULL) END m FROM {t}) b ON b.k = a.v",
+    "one variant": "SELECT k, variant_get(last, '$.v', 'int') AS v "
+    "FROM {t} CROSS JOIN (SELECT max_by(parse_json(to_json(struct(v))), v) AS last FROM {t})",
     "fields": "SELECT s.* EXCEPT (b), q.s.b AS b "
     "FROM (SELECT named_struct('v', v, 'b', x, 'in', struct(k)) AS s FROM {t}) q",
 }

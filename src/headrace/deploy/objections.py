@@ -19,7 +19,14 @@ from headrace.deploy.exchanging.column_changes import broken_readers
 from headrace.deploy.exchanging.followers import followers_in
 from headrace.deploy.generation_names import promoted_name, taken_back_name
 from headrace.deploy.promotion_options import PromotionOptions
-from headrace.deploy.readiness import left_readers, refuse_altered, refuse_changed, refuse_existing, refuse_torn
+from headrace.deploy.readiness import (
+    left_readers,
+    refuse_altered,
+    refuse_changed,
+    refuse_existing,
+    refuse_left_behind,
+    refuse_torn,
+)
 from headrace.deploy.root_versions import behind, behind_seconds, within_threshold
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
 from headrace.names import TableName
@@ -63,6 +70,7 @@ def against_promotion(
         yield from changed  # of what was dropped nothing else can be told
         return
     yield from _of_all(chosen, lambda: refuse_torn(chosen, state.greens, state.reads))
+    yield from _of_all(chosen, lambda: refuse_left_behind(chosen, state.tables, state.reads))
     for green in chosen:
         yield from _of_one(green, lambda g=green: refuse_altered(g, state.tables))  # type: ignore[misc]
         if green.role is not Role.DROP and (error := _unready(green, state, now, how.lag_threshold)) is not None:
@@ -88,6 +96,7 @@ def against_roll_back(chosen: Sequence[Green], state: DeploymentState, now: dt.d
     for green in chosen:
         yield from _of_one(green, lambda g=green: _refuse_late(g, now))  # type: ignore[misc]
     yield from _of_all(chosen, lambda: refuse_torn(chosen, state.greens, state.reads))
+    yield from _of_all(chosen, lambda: refuse_left_behind(chosen, state.tables, state.reads))
     for green in chosen:
         yield from _of_one(green, lambda g=green: refuse_altered(g, state.tables))  # type: ignore[misc]
     yield from _taken(chosen, [taken_back_name(g) for g in chosen], state)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from headrace.catalog import Catalog, Green, Role, StreamTable
 from headrace.catalog.state.reader import Reader
+from headrace.definitions.details import from_json
 from headrace.deploy.blue_settings import altered
 from headrace.deploy.deployment_results import BrokenReader
 from headrace.errors import EnvironmentFault, UserError
@@ -82,6 +83,36 @@ def refuse_torn(
                     "DEPLOYMENT_TORN",
                     f"{reader} reads {source}, so that both change at once or neither.",
                     hint=f"Name the whole deployment: `--all {deployment}`, or `DEPLOYMENT {deployment}` in SQL.",
+                )
+
+
+def refuse_left_behind(
+    chosen: Sequence[Green], tables: Mapping[TableName, StreamTable], reads: Mapping[TableName, Sequence[TableName]]
+) -> None:
+    """Refuse generations that read another one in a public table's place, which is not exchanged along.
+
+    So reads one whose deployment somebody is taking that other one out of: its rows are not those of the table that
+    its definition will name.
+
+    Args:
+        chosen: What is exchanged.
+        tables: All stream tables.
+        reads: By stream table, what it reads.
+
+    Raises:
+        UserError: `DEPLOYMENT_TORN`.
+    """
+    names = {g.name for g in chosen}
+    for green in chosen:
+        table = tables.get(green.name)
+        redirects = {} if table is None else from_json(table.details).redirects
+        for public, source in redirects.items():
+            if source in reads.get(green.name, ()) and source not in names:
+                raise UserError(
+                    "DEPLOYMENT_TORN",
+                    f"{green.name} reads {source} in the place of {public}, and that is not exchanged along.",
+                    hint=f"If {source} is in the deployment, name the whole: `--all {green.deployment}`. Else begin "
+                    f"again: `headrace deploy cancel {green.original}`, then `headrace deploy create`.",
                 )
 
 

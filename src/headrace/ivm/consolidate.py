@@ -11,6 +11,7 @@ from headrace.algebra.properties.order import is_float
 from headrace.algebra.relations import Aggregate, AggregateCall, Empty, Filter, Project, Relation
 from headrace.algebra.scalar import Scalar, as_column, column, compose
 from headrace.algebra.tree import identity, unweighted
+from headrace.algebra.types import followed
 from headrace.ivm.change import total, union_all, weigh
 from headrace.names import RESERVED_PREFIX, WEIGHT
 
@@ -77,12 +78,16 @@ def loose_columns(columns: Sequence[str], exact: Set[str], types: Mapping[str, s
 def consolidated_apart(change: Relation, loose: Mapping[str, str]) -> Relation:
     """Add up the weights of rows that are the same, which 0.0 and -0.0 are not.
 
+    Rows with values that cannot be grouped by, such as variants, stay as they are.
+
     Args:
         change: A weighted relation.
-        loose: Columns that may have such values, with their types, which have an order; "" where one is not known.
+        loose: Columns that may have such values, with their types; "" where one is not known.
     """
     if not loose or isinstance(change, Empty):
         return consolidate(change)
+    if not all(map(followed, loose.values())):
+        return change
     # grouping by a zero makes it one without a sign, so that values themselves go beside those that are grouped by
     marks = tuple((_MARK + name, _told_apart(name, type_)) for name, type_ in loose.items())
     own = tuple((_OWN + name, column(name)) for name in loose)

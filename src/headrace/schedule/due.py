@@ -17,7 +17,8 @@ class Standing:
         behind_since: When the oldest change was committed that it does not reflect; None when it reflects all.
         refreshed: When its last refresh began; None when there was none, or it failed and is to be tried again.
         expected: Seconds that refreshing it, and what is refreshed before it, usually takes.
-        lined_up: When its last refresh was, over sources as they had just been observed; None where that is not known.
+        lined_up: When the look began that lined up its last refresh; its sources were observed then, or after. None
+            where that is not known.
     """
 
     loaded: bool

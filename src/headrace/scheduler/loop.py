@@ -87,7 +87,7 @@ class _Running:
         members: Its stream tables.
         tasks: Its tasks, each with its stream tables.
         work: Refreshes it.
-        lined_up: When it was, over sources as they had just been observed.
+        lined_up: When the look began that lined it up; its sources were observed then, or after.
         begun: When it began.
         early: Whether it began before all that it reads was published.
         deadlines: When tasks that run are to be cancelled, where they have a limit.
@@ -324,6 +324,7 @@ class Scheduler:
         return ticks, self.catalog.pulse(), tuple(sorted((str(n), p.metadata_location) for n, p in pointers.items()))
 
     def _look(self) -> SchedulerState:
+        self._looked_at = self.catalog.now()
         self._heads = self.worker.heads()
         unread: dict[TableName, HeadraceError] = {}
         rules = self.rules
@@ -361,7 +362,7 @@ class Scheduler:
         for unit in self._dispatch.draw(units.dag, left, self._tasks.pools, self._tasks.inside, outside, leaving):
             self._cuts.pop(unit, None)
         new = [unit for unit in self._own(units.dag, cycle.wanted) if not self._dispatch.knows(unit)]
-        self._cuts |= dict.fromkeys(new, (self._heads, self.catalog.now()))
+        self._cuts |= dict.fromkeys(new, (self._heads, self._looked_at))
         self._dispatch.add(new)
         self._next = cycle.next_due
         if self._unread:  # nothing moves when such a table can be read again

@@ -10,11 +10,14 @@ import sqlalchemy as sa
 from catalog_kit.databases import sql
 from catalog_kit.iceberg import Iceberg
 
+from headrace.api.facade import Headrace
 from headrace.catalog import Catalog
+from headrace.config import load
 from headrace.errors import UserError
 from headrace.names import LAKE, TableName
 from headrace.refresh.cut.pinned_state import PinnedState
 from headrace.refresh.definition.define import view_text
+from headrace.refresh.definition.early_checks import check_query
 
 VIEW = TableName(LAKE, ("shop",), "v")
 KNOWN = frozenset({LAKE, "other"})
@@ -51,6 +54,24 @@ def test_names_in_a_view_are_of_its_default_catalog(tmp_path: Path, written: str
     catalog.close()
     assert text is not None
     assert f"FROM `{meant}`.`shop`.`t`, `{meant}`.`n`.`u`, `lake`.`n`.`w`" in text
+
+
+@pytest.mark.parametrize(("written", "refused"), [(None, True), ("of_spark", False)])
+def test_a_query_over_a_view_is_refused_before_spark_runs_where_its_names_are_known(
+    tmp_path: Path, written: str | None, refused: bool
+) -> None:
+    """Whether there is a catalog that the project's settings do not name is known to Spark alone."""
+    catalog = catalog_with_a_view(tmp_path, written, "SELECT a FROM t")
+    (tmp_path / "headrace.toml").write_text("[headrace]\n", encoding="utf-8")
+    with Headrace(load(tmp_path), create=False) as project:
+        session = project._lazy
+        if refused:
+            with pytest.raises(UserError, match="TABLE_NOT_FOUND"):
+                check_query("SELECT a FROM shop.v", catalog, session)
+        else:
+            check_query("SELECT a FROM shop.v", catalog, session)
+        assert not session.started
+    catalog.close()
 
 
 def test_a_view_of_another_catalog_is_not_read_pinned(tmp_path: Path) -> None:

@@ -423,6 +423,26 @@ def test_a_point_in_time_that_a_table_spends_in_line_is_made_up_for(lake_, catal
     assert roots(lake_, catalog) == {"b": {"a": {2}}, "c": {"a": {2}}}
 
 
+def test_a_change_before_a_point_in_time_that_passes_during_a_look_waits_for_no_other(lake_, catalog):
+    """What was observed before the point is refreshed after it, and what came in between is not in that."""
+    point = dt.datetime.now(dt.UTC).replace(microsecond=0) + dt.timedelta(seconds=4)
+    worker = up_to_date(lake_, catalog, "b: a", {"*": f"{point:%S} * * * * *"})
+    lake_.base("s.a")
+    quick = worker.heads
+
+    def slow():
+        worker.heads = quick
+        cut = quick()
+        cut.of([full("a")], frozenset())
+        lake_.base("s.a")
+        time.sleep(max(0.0, (point - dt.datetime.now(dt.UTC)).total_seconds()) + 0.1)
+        return cut
+
+    worker.heads = slow
+    with Running(catalog, worker):
+        until(lambda: roots(lake_, catalog) == {"b": {"a": {2}}}, seconds=30)
+
+
 def test_a_diamond_is_published_together_or_not_at_all(lake_, catalog):
     lake_.base("s.a")
     define(catalog, "b: a; c: a; d: b c; e: d")

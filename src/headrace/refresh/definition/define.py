@@ -18,7 +18,7 @@ from headrace.definitions.function_versions import functions_called
 from headrace.definitions.user_text import NOWHERE_ELSE, bind_text, relations_read
 from headrace.errors import HeadraceError, Place, Unsupported, UserError, place_at
 from headrace.lake.clock_table import CLOCK_COLUMNS
-from headrace.lake.views import read_view
+from headrace.lake.views import ViewText, read_view
 from headrace.names import (
     CLOCK,
     CLOCK_COLUMN,
@@ -91,9 +91,9 @@ def define(
         Unsupported: `TIME_TRAVEL_SOURCE`.
     """
     query = query.rstrip().rstrip(";").rstrip()
-    catalogs = session.catalogs()
     namespace = session.namespace() if namespace is None else namespace
     semantics = session.runner().semantics if semantics is None else semantics
+    catalogs = session.catalogs()  # of Spark, which runs by now, not of the project's settings alone
     refuse_time_travel(query)
     sources, views = relations_read(
         query, namespace=namespace, catalogs=catalogs, view_text=lambda name: view_text(catalog, name, catalogs)
@@ -212,12 +212,9 @@ def view_locations(catalog: Catalog, views: Iterable[TableName]) -> dict[TableNa
 
 def view_text(catalog: Catalog, name: TableName, catalogs: frozenset[str]) -> str | None:
     """Return the text of a catalog view, all names written in full; None when it is no view."""
-    if name.catalog != LAKE:
+    found = _view(catalog, name)
+    if found is None:
         return None
-    pointer = catalog.pointers(LAKE, [name]).get(name)
-    if pointer is None or not pointer.is_view:
-        return None
-    found = read_view(pointer.metadata_location)
     text = bind_text(
         found.sql,
         namespace=found.namespace,
@@ -228,6 +225,17 @@ def view_text(catalog: Catalog, name: TableName, catalogs: frozenset[str]) -> st
     )
     columns = ", ".join(quote(c) for c in found.columns)
     return f"SELECT * FROM (\n{text}\n) AS {quote(name.table)}({columns})"
+
+
+def is_of_other_catalog(catalog: Catalog, view: TableName, known: frozenset[str]) -> bool:
+    """Return whether unqualified names in a catalog view are of a catalog that is not known."""
+    found = _view(catalog, view)
+    return found is not None and found.catalog is not None and found.catalog not in known
+
+
+def _view(catalog: Catalog, name: TableName) -> ViewText | None:
+    pointer = catalog.pointers(LAKE, [name]).get(name) if name.catalog == LAKE else None
+    return None if pointer is None or not pointer.is_view else read_view(pointer.metadata_location)
 
 
 def _check_output(output: tuple[Column, ...], query: str) -> None:

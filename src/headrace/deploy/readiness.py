@@ -89,7 +89,7 @@ def refuse_torn(
 def refuse_left_behind(
     chosen: Sequence[Green], tables: Mapping[TableName, StreamTable], reads: Mapping[TableName, Sequence[TableName]]
 ) -> None:
-    """Refuse generations that read another one in a public table's place, which is not exchanged along.
+    """Refuse generations that read another one, in a public table's place, which stays behind.
 
     So reads one whose deployment somebody is taking that other one out of: its rows are not those of the table that
     its definition will name.

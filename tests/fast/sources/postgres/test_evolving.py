@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
 from kit.mirrored import Follower
 
 from headrace.errors import UserError
+from headrace.names import TableName
 from headrace.sources.postgres.server import STORED_GENERATED
+from headrace.sources.postgres.snapshot.snapshots import copied
+from headrace.sources.postgres.spool.landing_sql import Spooled
+from headrace.sources.postgres.wal import wal_capture
 
 CREATE = {
     "keyed": "CREATE TABLE t (id int PRIMARY KEY, region text, amount bigint, note varchar(20))",
@@ -134,6 +139,42 @@ def test_a_backlog_is_followed_part_by_part(follower: Follower, db: psycopg.Conn
     assert len(landings) > 1
     assert not any(t.replaced for landing in landings for t in landing.tables)
     same(follower, db)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "ALTER TABLE beside REPLICA IDENTITY FULL; {}; ALTER TABLE beside REPLICA IDENTITY DEFAULT",
+        "ALTER TABLE beside ADD extra int; {}; ALTER TABLE beside DROP extra",
+    ],
+    ids=["identity", "column"],
+)
+@pytest.mark.parametrize("renewed", [False, True])
+def test_a_table_that_looked_otherwise_for_a_while_is_copied_with_those_that_must_be(
+    follower: Follower, db: psycopg.Connection, monkeypatch: pytest.MonkeyPatch, change: str, renewed: bool
+) -> None:
+    """It is met in the log again by every further attempt, behind what the first part of a backlog has."""
+    copies: list[list[str]] = []
+
+    def counted(*said: Any) -> dict[TableName, Spooled]:
+        copies.append(sorted(name.table for name in said[2]))
+        return copied(*said)
+
+    monkeypatch.setattr(wal_capture, "copied", counted)
+    play(db, CREATE["keyed"])
+    db.execute("INSERT INTO beside VALUES (1), (2)")
+    follower.begin()
+    for number in range(4):
+        db.execute("INSERT INTO t VALUES (%s, 'r', 1, 'n')", (number,))
+    play(db, change.format("UPDATE beside SET id = id + 10"))
+    copies.clear()
+    if renewed:
+        follower.renew("t")
+    else:
+        db.execute("ALTER TABLE t ALTER amount TYPE numeric(12, 2)")
+        follower.land(limit=4)
+    same(follower, db)
+    assert copies == [["beside", "t"]]
 
 
 @pytest.mark.parametrize("name", ["_pos", "__hr_weight", '"REGION"'])

@@ -362,6 +362,9 @@ class PostgresCapture:
     ) -> Landing:
         """Land up to a new snapshot of some tables, and that snapshot.
 
+        The log is read before they are copied. What is met there stays, so that trying again would meet it again: a
+        table that was to be kept, and looked otherwise for a while, is copied with them.
+
         Args:
             connection: The connection.
             now: The server.
@@ -389,13 +392,16 @@ class PostgresCapture:
         with self._locked(connection, copying) as locked:
             temporary = f"headrace_tmp_{uuid.uuid4().hex[:12]}"
             with slots.exported(self._what.url, temporary, temporary=True, told=self._told) as (start, snapshot):
-                fresh = self._copied(locked, snapshot)
-        parts: list[PostgresTable] = []
-        collector = rest._collector(position, parts, start)
-        if kept:  # else what is in the log does not matter, and perhaps cannot be read
-            collector.feed(slots.peek(connection, self._what.slot, self._what.slot, start, None))
+                parts: list[PostgresTable] = []
+                collector = rest._collector(position, parts, start)
+                if kept:  # else what is in the log does not matter, and perhaps cannot be read
+                    collector.feed(slots.peek(connection, self._what.slot, self._what.slot, start, None))
+                fresh = () if collector.stale else self._copied(locked, snapshot)
         if collector.stale:
-            raise in_motion()
+            again = {self._mirrors[f.table.oid]: f for f in others if f.table.oid in collector.stale}
+            if len(again) < len(collector.stale):  # dropped meanwhile
+                raise in_motion()
+            return self._replacing(connection, now, position, {**anew, **again})
         landed = (*parts, *rest._written(collector.changes), *fresh)
         rows = collector.rows + sum(t.spooled.rows for t in fresh)
         moved = self.placed(now, start, position["changes"] + rows, published)

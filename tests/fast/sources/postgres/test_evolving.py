@@ -16,7 +16,9 @@ from headrace.names import TableName
 from headrace.sources.postgres.server import STORED_GENERATED
 from headrace.sources.postgres.snapshot.snapshots import copied
 from headrace.sources.postgres.spool.landing_sql import Spooled
-from headrace.sources.postgres.wal import wal_capture
+from headrace.sources.postgres.wal import slots, wal_capture
+from headrace.sources.postgres.wal.pgoutput_columns import Bytes
+from headrace.sources.postgres.wal.wal_capture import LIMIT
 
 CREATE = {
     "keyed": "CREATE TABLE t (id int PRIMARY KEY, region text, amount bigint, note varchar(20))",
@@ -137,6 +139,44 @@ def test_a_backlog_is_followed_part_by_part(follower: Follower, db: psycopg.Conn
         db.execute("UPDATE t SET extra = %s WHERE id = %s", (number, number))
     landings = follower.land(limit)
     assert len(landings) > 1
+    assert not any(t.replaced for landing in landings for t in landing.tables)
+    same(follower, db)
+
+
+@pytest.mark.parametrize("limit", [LIMIT, 12])
+def test_a_table_altered_while_the_log_is_read_is_followed(
+    follower: Follower, db: psycopg.Connection, monkeypatch: pytest.MonkeyPatch, limit: int
+) -> None:
+    """Also where what was written meanwhile is more than a landing has by its limit."""
+    peek, meanwhile = slots.peek, ["INSERT INTO t VALUES (%s, 'old', 1, 'n')"] * 5 + ["ALTER TABLE t ADD extra int"]
+
+    def beside_others(*said: Any, **more: Any) -> Iterator[Bytes]:
+        yield from peek(*said, **more)
+        for number, statement in enumerate(meanwhile):
+            db.execute(statement.replace("%s", str(number + 10)))
+        meanwhile.clear()
+
+    play(db, CREATE["keyed"])
+    follower.begin()
+    db.execute("INSERT INTO t VALUES (1, 'EU', 30, 'a')")
+    monkeypatch.setattr(slots, "peek", beside_others)
+    landings = follower.land(limit)
+    db.execute("INSERT INTO t VALUES (2, 'new', 1, 'n', 5)")
+    landings += follower.land(limit)
+    assert not any(t.replaced for landing in landings for t in landing.tables)
+    same(follower, db)
+
+
+def test_a_table_altered_in_a_later_part_of_a_backlog_than_another_is_followed(
+    follower: Follower, db: psycopg.Connection
+) -> None:
+    play(db, CREATE["keyed"])
+    follower.begin()
+    play(db, "ALTER TABLE t ADD extra int; INSERT INTO t VALUES (1, 'r', 1, 'n', 7)")
+    for number in range(8):
+        db.execute("INSERT INTO beside VALUES (%s)", (number,))
+    play(db, "ALTER TABLE beside ADD extra int; UPDATE beside SET extra = id")
+    landings = follower.land(limit=4)
     assert not any(t.replaced for landing in landings for t in landing.tables)
     same(follower, db)
 

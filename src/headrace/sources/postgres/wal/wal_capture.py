@@ -260,11 +260,13 @@ class PostgresCapture:
     ) -> Landing:
         """Return the landing of what was collected, by the way that the tables' shapes ask for."""
         same = {f.table.oid for f in found if f.table.same_shape(self._known[f.table.oid])} - collector.stale
-        followable = self._followable(found, same)
-        before_it = followable and collector.messages >= self._limit and not collector.stale
-        if same == set(self._known) or before_it:  # what was altered may come in a later part of the stream
+        altered: Collection[int] = self._known.keys() - same
+        followable, limit = self._followable(found, same), None
+        if followable and collector.messages >= self._limit:
+            altered, limit = collector.stale, self._limit  # the others come in a later part of the stream
+        if not altered:
             return self._landing(replace(now, position=until), collector, position, parts)
-        if followable and (landing := self._reshaping(connection, now, position, until, found, same)):
+        if followable and (landing := self._reshaping(connection, now, position, found, altered, limit)):
             return landing
         return self._replacing(connection, now, position, self._stale(connection, now, same, found))
 
@@ -273,12 +275,12 @@ class PostgresCapture:
         return {table.oid: table for table in self._what.known.values()}
 
     def _collect(
-        self, connection: Connection, position: Json, until: int, limit: int, parts: list[PostgresTable]
+        self, connection: Connection, position: Json, until: int, limit: int | None, parts: list[PostgresTable]
     ) -> Collector:
         collector = self._collector(position, parts)
         if until > position["lsn"]:
             collector.feed(slots.peek(connection, self._what.slot, self._what.slot, until, limit))
-        if collector.messages < limit:
+        if limit is None or collector.messages < limit:
             collector.end = max(collector.end, until)
         return collector
 
@@ -318,21 +320,31 @@ class PostgresCapture:
         )
 
     def _reshaping(
-        self, connection: Connection, now: Server, position: Json, until: int, found: Sequence[Found], same: set[int]
+        self,
+        connection: Connection,
+        now: Server,
+        position: Json,
+        found: Sequence[Found],
+        altered: Collection[int],
+        limit: int | None,
     ) -> Landing | None:
-        """Land up to a position with altered tables; None where one must be copied anew."""
+        """Land altered tables with all rows from before; None where one must be copied anew.
+
+        A row of the former shape that came only after the mirror has the new one would have the table copied: what is
+        read ends behind the alterations, which are in `found`.
+        """
         known, shapes = self._known, {f.table.oid: f.table for f in found}
-        altered = known.keys() - same
+        until = settled(connection)
         there = {n: shapes[t.oid] if t.oid in altered else t for n, t in self._what.known.items()}
         capture = PostgresCapture(replace(self._what, known=there), self._spool, limit=self._limit, most=self._most)
         capture._former = {oid: known[oid] for oid in altered}
         parts: list[PostgresTable] = []
-        collector = capture._collect(connection, position, until, self._limit, parts)
+        collector = capture._collect(connection, position, until, limit, parts)
         again = self._tables(connection, now.version, known)
         if collector.stale or [f.table for f in again] != [f.table for f in found]:
             return None
         landing = capture._landing(replace(now, position=until), collector, position, parts)
-        silent = altered - {t.table.oid for t in landing.tables if isinstance(t, PostgresTable)}
+        silent = set(altered) - {t.table.oid for t in landing.tables if isinstance(t, PostgresTable)}
         bare = tuple(
             PostgresTable(self._mirrors[oid], shapes[oid], Spooled(None, 0), former=known[oid]) for oid in silent
         )

@@ -364,7 +364,8 @@ class Lander:
         with suppress(HeadraceError):  # the failure itself is told, whatever becomes of the note
             self.catalog.note_source_failure(name, error)
         self._read_all_after(name, error)
-        if error.code in kind_of(source.kind).stopping:
+        if error.code in kind_of(source.kind).stopping and self.source(name).position == source.position:
+            # else another process, which has our lease by now, went on: that the slot was moved is its doing
             self.catalog.set_source_status(name, SourceStatus.STOPPED, error.code, error.message)
 
     def _read_all_after(self, name: str, *errors: HeadraceError) -> None:

@@ -213,6 +213,23 @@ def test_a_landing_ends_between_two_publications(hr: Headrace, catalog: Catalog)
     assert len(lander(hr).land("shop", ended)) == 1
 
 
+@pytest.mark.parametrize("overtaken", [False, True])
+def test_a_landing_that_another_has_overtaken_does_not_stop_the_source(
+    hr: Headrace, catalog: Catalog, monkeypatch: pytest.MonkeyPatch, overtaken: bool
+) -> None:
+    """Its process slept, and lost its lease to one that has published and moved the slot."""
+
+    def land(*_: object) -> Landing:
+        if overtaken:
+            catalog.publish(Publication(sources=(SourceMove("shop", {"lsn": 1}, {"lsn": 2}, ()),)))
+        raise UserError("SLOT_LOST", "Somebody else moved the slot.")
+
+    monkeypatch.setattr(Still, "land", land)
+    with pytest.raises(UserError, match="SLOT_LOST"):
+        lander(hr).land("shop")
+    assert (lander(hr).source("shop").status is SourceStatus.STOPPED) is not overtaken
+
+
 def test_tables_are_not_added_to_what_is_held_back(hr: Headrace, catalog: Catalog) -> None:
     catalog.set_source_status("shop", SourceStatus.ACTIVE)
     see(catalog, MIRROR.name)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -13,12 +14,17 @@ from kit.mirrored import Follower, check_taken_anew, truth
 from kit.pg_child import Way
 
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
-from headrace.sources.postgres.connection import connected
+from headrace.sources.postgres.citus.node_log import NodeLog
+from headrace.sources.postgres.connection import Connection, connected
 from headrace.sources.postgres.health.server_health import check, health
 from headrace.sources.postgres.remote_tables import to_json
+from headrace.sources.postgres.server import settled
 from headrace.sources.postgres.setup.open_capture import limit_after, open_capture, options_of
+from headrace.sources.postgres.spool.spool import Spool
 from headrace.sources.postgres.triggers.trigger_capture import TriggerCapture
-from headrace.sources.postgres.wal.wal_capture import LIMIT, PostgresCapture
+from headrace.sources.postgres.wal import slots
+from headrace.sources.postgres.wal.pgoutput_columns import Bytes
+from headrace.sources.postgres.wal.wal_capture import LIMIT, Captured, PostgresCapture
 
 
 @pytest.fixture
@@ -222,6 +228,46 @@ def test_a_slot_that_somebody_moved_is_noticed(orders: Follower, db: psycopg.Con
     db.execute("SELECT pg_replication_slot_advance(%s, pg_current_wal_flush_lsn())", (orders.slot,))
     with pytest.raises(UserError, match="Somebody else moved"):
         orders.land()
+
+
+def _up_to_now(orders: Follower) -> None:
+    with connected(orders.url) as connection:
+        now = settled(connection)
+        PostgresCapture(_captured(orders), Spool(str(orders.folder))).up_to(connection, orders.position, now)
+
+
+def _up_to_a_mark(orders: Follower) -> None:
+    """As a node of a cluster is read."""
+    with connected(orders.url) as connection:
+        row = connection.execute("SELECT pg_logical_emit_message(false, 'headrace', 's:1') - '0/0'").fetchone()
+        assert row is not None
+        NodeLog(_captured(orders), Spool(str(orders.folder))).read(orders.position, int(str(row[0])), "s:1")
+
+
+def _captured(orders: Follower) -> Captured:
+    return Captured(orders.url, orders.slot, orders.names, known=orders.mirrors.tables, position=orders.position)
+
+
+@pytest.mark.parametrize(
+    "act",
+    [Follower.land, lambda orders: orders.renew("beside"), _up_to_now, _up_to_a_mark],
+    ids=["land", "renew", "until", "mark"],
+)
+def test_a_slot_that_is_moved_in_the_moment_before_it_is_read_is_noticed(
+    orders: Follower, db: psycopg.Connection, monkeypatch: pytest.MonkeyPatch, act: Callable[[Follower], object]
+) -> None:
+    peek, before = slots.peek, orders.rows("orders")
+
+    def late(connection: Connection, slot: str, *said: Any, **more: Any) -> Iterator[Bytes]:
+        db.execute("SELECT pg_replication_slot_advance(%s, %s)", (slot, changed))
+        yield from peek(connection, slot, *said, **more)
+
+    db.execute("UPDATE orders SET amount = 0")
+    changed = db.execute("SELECT pg_current_wal_flush_lsn()::text").fetchone()[0]  # type: ignore[index]
+    monkeypatch.setattr(slots, "peek", late)
+    with pytest.raises(UserError, match="Somebody else moved"):
+        act(orders)
+    assert orders.rows("orders") == before
 
 
 @pytest.mark.parametrize(

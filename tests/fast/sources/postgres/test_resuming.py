@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -12,8 +13,12 @@ from kit.long_tests import LONG
 from kit.mirrored import Follower, truth
 from kit.pg_snapshot_killed import KILLED, PAGES, begin_until
 
+from headrace.errors import UserError
+from headrace.sources.postgres.connection import Connection
 from headrace.sources.postgres.snapshot import snapshots
 from headrace.sources.postgres.triggers.trigger_capture import TriggerCapture
+from headrace.sources.postgres.wal import slots
+from headrace.sources.postgres.wal.pgoutput_columns import Bytes
 from headrace.sources.postgres.wal.wal_capture import PostgresCapture
 
 WAYS = (PostgresCapture, TriggerCapture)
@@ -102,6 +107,26 @@ def test_killed_again_and_again(
     same(follower, db)
     follower.capture().remove()
     assert not list(tmp_path.rglob("*.parquet"))
+
+
+def test_what_goes_on_notices_that_its_slot_is_moved(
+    url: str, db: psycopg.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    peek = slots.peek
+
+    def late(connection: Connection, slot: str, *said: Any, **more: Any) -> Iterator[Bytes]:
+        db.execute("SELECT pg_replication_slot_advance(%s, pg_current_wal_flush_lsn())", (slot,))
+        yield from peek(connection, slot, *said, **more)
+
+    assert begin_until(10, url, tmp_path, ("t", "u"), PostgresCapture) == KILLED
+    db.execute("UPDATE t SET n = n + 1 WHERE id < 100")
+    monkeypatch.setattr(slots, "peek", late)
+    with pytest.raises(UserError, match="Somebody else moved"):
+        goes_on(Follower(url, tmp_path, "t", "u"))
+    monkeypatch.undo()
+    follower = Follower(url, tmp_path, "t", "u")
+    assert goes_on(follower) is None
+    same(follower, db, ("t", "u"))
 
 
 @pytest.mark.parametrize("way", WAYS)

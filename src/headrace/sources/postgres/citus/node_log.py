@@ -102,7 +102,7 @@ class NodeLog(PostgresCapture):
     ) -> NodeChanges:
         parts: list[PostgresTable] = []
         collector = self._collector(position, parts, mark)
-        log = slots.peek(connection, self._what.slot, self._what.slot, mark, None, messages=True)
+        log = self._peeked(connection, position["lsn"], mark, messages=True)
         collector.feed(_with_mark(log, mark, text))
         landed = (*parts, *self._written(collector.changes))
         emptied = {t.name for t in landed if t.spooled.truncated}

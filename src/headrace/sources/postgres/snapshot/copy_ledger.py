@@ -50,7 +50,7 @@ class Ledger:
 
     def __init__(self, spool: Spool, mark: Json) -> None:
         self._spool = spool
-        self._mark = _plain(mark)
+        self.mark = _plain(mark)
         read = [self._read(folder) for folder in spool.markers.others()]
         self._former = tuple(attempt for attempt in read if attempt is not None)
         self._refused: set[str] = set()
@@ -103,7 +103,7 @@ class Ledger:
             name.table: {"table": to_json(table), "parts": [of for mirror, of in parts if mirror == name]}
             for name, table in tables.items()
         }
-        self._spool.markers.write(_BEGUN, {"mark": self._mark, "tables": cuts})
+        self._spool.markers.write(_BEGUN, {"mark": self.mark, "tables": cuts})
         taken: dict[int, int] = {}
         for name, table in tables.items():
             if self.cut(name, table) is not None:
@@ -149,7 +149,7 @@ class Ledger:
 
     def _read(self, folder: str) -> _Attempt | None:
         begun = self._spool.markers.read(f"{folder}/{_BEGUN}")
-        if begun is None or begun["mark"] != self._mark:
+        if begun is None or begun["mark"] != self.mark:
             return None
         whole: dict[tuple[str, Range], _Whole] = {}
         for path in self._spool.markers.listed(f"{folder}/{_DONE}"):

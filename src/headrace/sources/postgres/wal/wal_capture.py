@@ -47,6 +47,7 @@ from headrace.sources.postgres.wal import log_witness, slots
 from headrace.sources.postgres.wal.followed_ddl import followed
 from headrace.sources.postgres.wal.net_changes import Key, KeyedChanges, WeighedChanges
 from headrace.sources.postgres.wal.net_collector import MOST, Collector
+from headrace.sources.postgres.wal.pgoutput_columns import Bytes
 from headrace.sources.postgres.wal.server_promotion import require_goes_on
 from headrace.sources.source_kind import Check
 
@@ -144,11 +145,11 @@ class PostgresCapture:
             with self._locked(connection, wanted) as locked, slot as (start, snapshot):
 
                 def touched(tables: Mapping[TableName, RemoteTable]) -> Iterator[tuple[TableName, set[Key] | None]]:
-                    log = slots.peek(connection, self._what.slot, self._what.slot, start, None)
+                    log = self._peeked(connection, kept.mark["lsn"], start)
                     return keys_of(chain.from_iterable(log), tables)
 
-                ledger = ledger or Ledger(self._spool, self._mark(now, {"published": published, "lsn": start}))
-                landed = self._copied_on(locked, snapshot, ledger, touched)
+                kept = ledger or Ledger(self._spool, self._mark(now, {"published": published, "lsn": start}))
+                landed = self._copied_on(locked, snapshot, kept, touched)
         rows = sum(t.spooled.rows for t in landed)
         position = self.placed(now, start, self._counted + rows, published)
         if once is None:  # else the slot begins earlier
@@ -230,7 +231,7 @@ class PostgresCapture:
         self._check(connection, now, position)
         parts: list[PostgresTable] = []
         collector = self._collector(position, parts, until)
-        collector.feed(slots.peek(connection, self._what.slot, self._what.slot, until, None))
+        collector.feed(self._peeked(connection, position["lsn"], until))
         if collector.stale:
             raise in_motion()
         landed = (*parts, *self._written(collector.changes))
@@ -279,10 +280,43 @@ class PostgresCapture:
     ) -> Collector:
         collector = self._collector(position, parts)
         if until > position["lsn"]:
-            collector.feed(slots.peek(connection, self._what.slot, self._what.slot, until, limit))
+            collector.feed(self._peeked(connection, position["lsn"], until, limit))
         if limit is None or collector.messages < limit:
             collector.end = max(collector.end, until)
         return collector
+
+    def _peeked(
+        self, connection: Connection, since: int, until: int, limit: int | None = None, *, messages: bool = False
+    ) -> Iterator[Bytes]:
+        """Yield what the slot gives up to a position; fail where it began too late.
+
+        Whoever moves the slot in the moment before it is read is not noticed by a look before that.
+
+        Args:
+            connection: To the server.
+            since: Everything from here on must be there.
+            until: Up to where; see `slots.peek`.
+            limit: How many messages, about; None for no limit.
+            messages: Also those that are about no table.
+
+        Raises:
+            UserError: `SLOT_LOST`.
+        """
+        name = self._what.slot
+        yield from slots.peek(connection, name, name, until, limit, messages=messages)
+        self._require_unmoved(slots.find_slot(connection, name), since)
+
+    def _require_unmoved(self, slot: slots.Slot | None, since: int) -> slots.Slot:
+        """Return a slot that has everything from a position on.
+
+        Raises:
+            UserError: `SLOT_LOST`.
+        """
+        if slot is None or slot.lost:
+            raise stop_reasons.lost(self._what.slot, slot)
+        if slot.confirmed > since:
+            raise stop_reasons.moved(self._what.slot)
+        return slot
 
     def _collector(self, position: Json, parts: list[PostgresTable], until: int | None = None) -> Collector:
         """Return a collector that writes what it has as parts when that has become much."""
@@ -407,7 +441,7 @@ class PostgresCapture:
                 parts: list[PostgresTable] = []
                 collector = rest._collector(position, parts, start)
                 if kept:  # else what is in the log does not matter, and perhaps cannot be read
-                    collector.feed(slots.peek(connection, self._what.slot, self._what.slot, start, None))
+                    collector.feed(self._peeked(connection, position["lsn"], start))
                 fresh = () if collector.stale else self._copied(locked, snapshot)
         if collector.stale:
             again = {self._mirrors[f.table.oid]: f for f in others if f.table.oid in collector.stale}
@@ -588,14 +622,11 @@ class PostgresCapture:
         Raises:
             UserError: `SOURCE_CHANGED`, `SLOT_LOST`, `CAPTURE_REMOVED`; a new snapshot cures them.
         """
-        slot = slots.find_slot(connection, self._what.slot)
-        told = require_goes_on(self._what.url, now, position, slot, self._what.failover)
+        found = slots.find_slot(connection, self._what.slot)
+        told = require_goes_on(self._what.url, now, position, found, self._what.failover)
         if now.position < position["lsn"]:
             raise stop_reasons.changed("The source's server went back to an earlier state.")
-        if slot is None or slot.lost:
-            raise stop_reasons.lost(self._what.slot, slot)
-        if slot.confirmed > position["lsn"]:
-            raise stop_reasons.moved(self._what.slot)
+        slot = self._require_unmoved(found, position["lsn"])
         published = slots.published(connection, self._what.slot)
         marks = position["published"]
         changed = [o for o in self._known if str(o) not in marks or marks[str(o)] != published.get(str(o))]

@@ -76,7 +76,11 @@ class ShardFollower:
         found: list[Landing] = []
         while not found or not found[-1].caught_up:
             capture = self.capture(landings)
-            found.append(self.publish(capture.land(self.position or {})))
+            try:
+                landing = capture.land(self.position or {})
+            finally:
+                self.held = {name: error.code for name, error in capture.held.items()}
+            found.append(self.publish(landing))
             capture.clear()
             if acknowledge and found[-1].keep_position:
                 capture.acknowledge(found[-1].position)

@@ -338,6 +338,8 @@ class Lander:
                 self.catalog.reset_staging(stored, held=leases())
                 if isinstance(error, HeadraceError):
                     self._failed(before, error)
+                    if isinstance(capture, NodesCapture) and error in capture.held.values():
+                        self._note_nodes(before, capture.held)
                 raise
             finally:
                 capture.clear()
@@ -383,9 +385,9 @@ class Lander:
             self.told.pop(f"{source.name}/{node}", None)
         for node, error in held.items():
             failure = (error.code, error.message)
-            if self.told.get(f"{source.name}/{node}") != failure:
-                self.told[f"{source.name}/{node}"] = failure
+            if failure not in (self.told.get(f"{source.name}/{node}"), self.told.get(source.name)):
                 self.events.emit(RefreshFailed(source.name, *failure))
+            self.told[f"{source.name}/{node}"] = failure
         if held or over:
             with suppress(HeadraceError):  # what is landed is landed
                 self.catalog.note_node_failures(source.name, held, over)

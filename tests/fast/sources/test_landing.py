@@ -16,14 +16,15 @@ from catalog_kit.samples import lake, see
 
 from headrace.api.facade import Headrace
 from headrace.catalog import Catalog, DatabaseSource, Mirror, Publication, SourceMove, SourceStatus
-from headrace.errors import EnvironmentFault, UserError
-from headrace.events import Events
+from headrace.errors import EnvironmentFault, HeadraceError, UserError
+from headrace.events import Events, RefreshFailed
 from headrace.landing.captured_nodes import add_node, drop_node, move_node
 from headrace.landing.captured_tables import add_tables
 from headrace.landing.lander import Lander, source_resource
 from headrace.refresh.held_leases import holding_leases
 from headrace.results.source_results import LandingResult
 from headrace.sources.capture import Json, Landing
+from headrace.sources.nodes.nodes_capture import NodesCapture, NodeSet
 from headrace.sources.postgres.postgres_kind import POSTGRES
 from headrace.sources.source_kind import SourceRequest
 
@@ -228,6 +229,43 @@ def test_a_landing_that_another_has_overtaken_does_not_stop_the_source(
     with pytest.raises(UserError, match="SLOT_LOST"):
         lander(hr).land("shop")
     assert (lander(hr).source("shop").status is SourceStatus.STOPPED) is not overtaken
+
+
+def test_nodes_that_nothing_is_landed_without_are_named_by_the_source(hr: Headrace, catalog: Catalog) -> None:
+    """Or a table that was altered there would be copied at each landing; each failure is told once."""
+    down: dict[str, HeadraceError] = {"eu": EnvironmentFault("NODES_DIFFER", "differs"), "us": UserError("X", "is off")}
+    told, at = list[object](), {name: {"lsn": name} for name in ("eu", "us")}
+    catalog.publish(Publication(sources=(SourceMove("shop", {"lsn": 1}, {"nodes": at}, ()),)))
+
+    class Node(Still):
+        def land(self, position: Mapping[str, Any]) -> Landing:
+            if position["lsn"] in down:
+                raise down[position["lsn"]]
+            return super().land(position)
+
+    def opened(source: DatabaseSource) -> NodesCapture:
+        return NodesCapture(NodeSet({name: Node(source) for name in at}, {}, strict=True))
+
+    def failures() -> dict[str, str]:
+        return dict(landing.source("shop").held)
+
+    events = Events()
+    events.subscribe(told.append)
+    landing = Lander(hr._catalog, hr._lazy, events, "file:///nowhere", 2, opened, {})
+    ended = threading.Event()
+    ended.set()
+    for _ in range(2):
+        with pytest.raises(HeadraceError, match="eu"):
+            landing.land("shop", ended)
+        assert failures() == {"eu": "NODES_DIFFER", "us": "X"}
+    assert [of.code for of in told if isinstance(of, RefreshFailed)] == ["NODES_DIFFER", "X"]
+    del down["us"]
+    with pytest.raises(HeadraceError, match="eu"):
+        landing.land("shop", ended)
+    assert failures() == {"eu": "NODES_DIFFER"}
+    down.clear()
+    landing.land("shop", ended)
+    assert failures() == {}
 
 
 def test_tables_are_not_added_to_what_is_held_back(hr: Headrace, catalog: Catalog) -> None:

@@ -101,10 +101,14 @@ class NodeSet:
 
 
 class NodesCapture:
-    """Captures one source of several nodes; see `Capture`."""
+    """Captures one source of several nodes; see `Capture`.
+
+    `held` has why nodes gave nothing to the last landing, also where for that nothing at all could be landed.
+    """
 
     def __init__(self, nodes: NodeSet) -> None:
         self._nodes = nodes
+        self.held: Mapping[str, HeadraceError] = {}
         self._taken: tuple[str, ...] = ()
         self._restarts = False
         self._last: _Given = _Given({}, {}, (), False)
@@ -281,7 +285,7 @@ class NodesCapture:
             at = position[NODES]
             read = {**read, **self._each(lambda name: self._nodes.captures[name].renew(at[name], again[name]), again)}
             held, landings = self._fitting(read)
-        self._last = _Given(position, read, required, begins)
+        self.held, self._last = held, _Given(position, read, required, begins)
         failed = [error for name, error in held.items() if self._nodes.strict or not landings or name in required]
         if failed:
             raise min(failed, key=lambda error: error.code in self._nodes.stopping)

@@ -148,31 +148,31 @@ CODES = (
     ),
     ErrorCode(
         "SOURCE_CHANGED",
-        message="The source is stopped: its server and what was landed no longer fit together.",
+        message="The server and what was landed do not fit together: nothing is landed until a new snapshot is taken.",
         cause=(
             "Another cluster, a promoted replica, a restored backup, or a copy of the disk that was put "
             "back; under triggers also a project that was."
         ),
-        remedy="If the server is the right one, run `headrace source resnapshot`.",
+        remedy="If the server is the right one, run `headrace source resnapshot`; of one shard, with `--shard`.",
         retry="no",
     ),
     ErrorCode(
         "SLOT_LOST",
-        message="The source is stopped: changes may have been missed.",
+        message="Changes may have been missed: nothing is landed until a new snapshot is taken.",
         cause="The replication slot was dropped, invalidated, or moved by somebody else.",
-        remedy="`headrace source resnapshot`.",
+        remedy="`headrace source resnapshot`; of one shard, with `--shard`.",
         retry="no",
     ),
     ErrorCode(
         "CAPTURE_REMOVED",
-        message="The source is stopped: changes may have been missed.",
+        message="Changes may have been missed: nothing is landed until a new snapshot is taken.",
         cause=(
             "Tables were taken out of the publication, perhaps for a while, or somebody gave it a row "
             "filter, a column list or other options; under triggers: they were disabled, dropped or "
             "replaced, perhaps for a while, a change table was emptied, or a table was made unlogged; on a Citus "
             "cluster: a node no longer captures changes, or a table had a column dropped."
         ),
-        remedy="`headrace source resnapshot`.",
+        remedy="`headrace source resnapshot`; of one shard, with `--shard`.",
         retry="no",
     ),
 )

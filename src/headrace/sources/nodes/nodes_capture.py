@@ -60,6 +60,11 @@ def _nothing(mirrors: Collection[TableName], begins: Collection[str]) -> None:
     """Require nothing."""
 
 
+def _same_remedy(_: str, hint: str) -> str:
+    """Leave a hint as it is."""
+    return hint
+
+
 def _no_shapes(_: str) -> Mapping[TableName, Shape]:
     """Look at nothing."""
     return {}
@@ -83,6 +88,7 @@ class NodeSet:
         ended: Set when what is being read on the nodes is for nobody any more: reading ends then.
         require: Called before anything is installed.
         tables_again: Called before tables are copied again.
+        remedy: Gives the hint of a node's error as it is for one of several nodes.
     """
 
     captures: Mapping[str, Capture]
@@ -98,6 +104,7 @@ class NodeSet:
     ended: threading.Event = field(default_factory=threading.Event)
     require: Require = field(default=_nothing)
     tables_again: TablesAgain = field(default=_none_again)
+    remedy: Callable[[str, str], str] = field(default=_same_remedy)
 
 
 class NodesCapture:
@@ -206,7 +213,7 @@ class NodesCapture:
             HeadraceError: This one, where the node must be landed, or nothing is left.
         """
         given = self._last
-        read = {**given.read, node: named(error, f"{self._nodes.word} {node}")}
+        read = {**given.read, node: self._named(error, node)}
         return self._merged(given.position, read, required=given.required, begins=given.begins)
 
     def tidy(self) -> None:
@@ -238,7 +245,7 @@ class NodesCapture:
             try:
                 return one(name)
             except HeadraceError as error:
-                return named(error, f"{self._nodes.word} {name}")
+                return self._named(error, name)
 
         return self._parallel(attempt, self._nodes.captures if names is None else names)
 
@@ -249,12 +256,19 @@ class NodesCapture:
             try:
                 one(name)
             except HeadraceError as error:
-                return named(error, f"{self._nodes.word} {name}")
+                return self._named(error, name)
             return None
 
         failures = self._parallel(attempt, self._nodes.captures if names is None else names)
         if failed := [error for error in failures.values() if error is not None]:
             raise failed[0]
+
+    def _named(self, error: HeadraceError, node: str) -> HeadraceError:
+        """Return a node's error that says whose it is, and what to do about that node alone."""
+        told = named(error, f"{self._nodes.word} {node}")
+        if told.hint:
+            told.hint = self._nodes.remedy(node, told.hint)
+        return told
 
     def _parallel(self, one: Callable[[str], T], names: Iterable[str]) -> dict[str, T]:
         listed = list(names)

@@ -171,7 +171,10 @@ def test_a_shard_that_is_down_does_not_stop_the_source_with_another_that_must_be
     source.begin()
     lost = {name: f"SELECT pg_drop_replication_slot('{of['slot']}')" for name, of in source.options["nodes"].items()}
     run(urls["us"], lost["us"])
-    assert source.land()[-1].held["us"].code == "SLOT_LOST"
+    held = source.land()[-1].held["us"]
+    assert held.code == "SLOT_LOST"
+    assert "is stopped" not in held.message
+    assert "`headrace source resnapshot s --shard us`" in (held.hint or "")
     monkeypatch.setenv("HR_EU", "postgresql://nobody@127.0.0.1:1/none")
     with pytest.raises(HeadraceError, match="Shard eu: ") as raised:
         source.land()

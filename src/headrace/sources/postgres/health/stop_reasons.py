@@ -8,6 +8,9 @@ from typing import Final
 from headrace.errors import UserError
 from headrace.sources.postgres.wal.slots import Slot
 
+RESNAPSHOT: Final = "`headrace source resnapshot`"
+"""The command that cures, as hints have it."""
+
 REASONS: Final[Mapping[str, tuple[str, str]]] = {
     "wal_removed": (
         "the server needed the room of the log that it kept for it (max_slot_wal_keep_size)",
@@ -64,6 +67,7 @@ def removed(message: str) -> UserError:
 def _stopped(code: str, message: str, first: str = "") -> UserError:
     return UserError(
         code,
-        f"{message} Changes may have been missed, so the source is stopped; its mirrors stay as they are.",
-        hint=f"{first} When the server is the right one, take a new snapshot: `headrace source resnapshot`.".strip(),
+        f"{message} Changes may have been missed, so nothing is landed until a new snapshot is taken; mirrors stay as "
+        "they are.",
+        hint=f"{first} When the server is the right one, take a new snapshot: {RESNAPSHOT}.".strip(),
     )

@@ -9,6 +9,7 @@ from functools import cache, partial
 from headrace.names import TableName
 from headrace.sources.nodes.mirror_shapes import NODES
 from headrace.sources.nodes.nodes_capture import AT_ONCE, NODES_DIFFER, NodesCapture, NodeSet
+from headrace.sources.postgres.health.stop_reasons import RESNAPSHOT
 from headrace.sources.postgres.option_names import AVAILABILITY, SAME_KEY, SHARD_COLUMN
 from headrace.sources.postgres.setup.open_capture import open_capture
 from headrace.sources.postgres.shards.shard_agreement import (
@@ -63,6 +64,10 @@ def open_shards(
     def require(compared: Collection[TableName], begins: Collection[str]) -> None:
         require_agreement(options, {name: kept(name) for name in options[NODES]}, compared, begins)
 
+    def remedy(name: str, hint: str) -> str:
+        alone = f"{RESNAPSHOT.removesuffix('`')} {source.name} --shard {name}`"
+        return hint.replace(RESNAPSHOT, alone)
+
     captures, ended = {}, threading.Event()
     for name in options[NODES]:
         own, gone = details_on(name)
@@ -91,6 +96,7 @@ def open_shards(
             look=lambda name: shapes_on(options, kept(name), mirrors, name),
             require=require,
             tables_again=partial(tables_again, options),
+            remedy=remedy,
         )
     )
 

@@ -11,7 +11,6 @@ import copy
 import datetime as dt
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -20,6 +19,7 @@ from headrace.algebra.schema import Column
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
 from headrace.names import TableName
 from headrace.sources.capture import Capture, Json, LandedTable, Landing, SharedKey
+from headrace.sources.interruption import side_by_side
 from headrace.sources.nodes.mirror_shapes import NODES, Shape, merged_details, misfits, otherwise_renamed
 from headrace.sources.nodes.nodes_table import Unread, together
 
@@ -271,13 +271,7 @@ class NodesCapture:
         return told
 
     def _parallel(self, one: Callable[[str], T], names: Iterable[str]) -> dict[str, T]:
-        listed = list(names)
-        with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="headrace-node") as pool:
-            try:
-                return dict(zip(listed, pool.map(one, listed), strict=True))
-            except BaseException:  # an interrupt: the pool waits for its threads
-                self._nodes.ended.set()
-                raise
+        return side_by_side(one, names, AT_ONCE, self._nodes.ended)
 
     # ---- one landing of all
 

@@ -7,8 +7,12 @@ may hold them: the name is kept, and the variable read whenever a connection is 
 
 from __future__ import annotations
 
+import logging
+import os
+import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -16,9 +20,12 @@ from psycopg import conninfo
 
 from headrace.connection_strings import PATIENCE, ConnectionStrings
 from headrace.errors import EnvironmentFault, UserError
+from headrace.sources.interruption import interruptible
 from headrace.sources.postgres.connection_faults import connection_error
 
 Connection = psycopg.Connection[tuple[object, ...]]
+
+logging.getLogger("psycopg").addHandler(logging.NullHandler())  # that a broken connection rolls nothing back
 
 OPTIONS = {
     "client_encoding": "UTF8",
@@ -105,9 +112,18 @@ def connected(url: str, *, replication: bool = False) -> Iterator[Connection]:
             connection = psycopg.connect(**parameters, autocommit=True)  # type: ignore[arg-type]
         except (psycopg.OperationalError, psycopg.ProgrammingError) as error:
             raise connection_error(error) from error
-        with connection:
+        with connection, interruptible(partial(_shut_down, connection)):
             connection.execute("; ".join(f"SET {name} = '{value}'" for name, value in OPTIONS.items()))
             yield connection
+
+
+def _shut_down(connection: Connection) -> None:
+    """Break a connection that another thread may be waiting for, as if the server had gone."""
+    with (
+        suppress(OSError, psycopg.Error),  # it is broken already
+        socket.socket(fileno=os.dup(connection.pgconn.socket)) as shared,
+    ):
+        shared.shutdown(socket.SHUT_RDWR)
 
 
 @contextmanager

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,6 +13,7 @@ import pytest
 from kit.logical import LogicalServer
 from kit.sharded import KeyTwice, MirrorRow, ShardFollower, moved_to, truth
 from kit.standby import standby
+from psycopg.conninfo import conninfo_to_dict
 
 from headrace.catalog import Mirror
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
@@ -20,8 +23,10 @@ from headrace.sources.capture import Landing
 from headrace.sources.postgres.postgres_kind import POSTGRES
 from headrace.sources.postgres.setup.open_capture import LIMIT, limit_after
 from headrace.sources.postgres.shards.shard_agreement import Seen, agreement
+from headrace.sources.postgres.snapshot import snapshots
 from headrace.sources.postgres.snapshot.snapshots import copied
 from headrace.sources.postgres.spool.landing_sql import Spooled
+from headrace.sources.postgres.wal import slots as wal_slots
 from headrace.sources.postgres.wal import wal_capture
 from headrace.sources.source_kind import SourceRequest
 from headrace.statements.grammar import CreateSource, parse_statement
@@ -159,6 +164,36 @@ def test_a_shard_that_is_down_holds_back_itself_or_all(
         assert follower.rows("orders") == truth(urls, "orders")
         follower.capture().remove()
     assert [slots(url) for url in urls.values()] == [0, 0]
+
+
+@pytest.mark.parametrize("during", ["landing", "copying"])
+def test_an_interrupt_does_not_wait_for_a_server_that_hangs(
+    urls: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, during: str
+) -> None:
+    filled(urls)
+    follower, hanging = ShardFollower(urls, tmp_path, ["orders"]), threading.Event()
+    follower.begin()
+    for number, url in enumerate(urls.values(), 1):
+        run(url, f"INSERT INTO orders SELECT g, g FROM generate_series({number}000, {number}999) g")
+
+    def hang(connection: psycopg.Connection[Any]) -> None:
+        """Have the second server say nothing, and interrupt the wait for both then."""
+        if connection.info.dbname == conninfo_to_dict(urls["us"])["dbname"]:
+            hanging.set()
+            connection.execute("SELECT pg_sleep(25)")
+        assert hanging.wait(30)
+        raise KeyboardInterrupt
+
+    capture, at, began = follower.capture(), follower.position or {}, time.monotonic()
+    with monkeypatch.context() as patched:
+        patched.setattr(wal_slots, "peek", lambda connection, *_, **__: hang(connection))
+        patched.setattr(snapshots._Copying, "one", lambda _, connection, *__: hang(connection))
+        patched.setattr(snapshots, "PART_PAGES", 1)  # each part is copied by a thread of its own
+        with pytest.raises(KeyboardInterrupt):
+            capture.land(at) if during == "landing" else capture.renew(at, [m.name for m in follower.mirrors])
+    assert time.monotonic() - began < 15
+    assert not follower.land()[-1].held
+    assert follower.rows("orders") == truth(urls, "orders")
 
 
 def test_a_shard_that_is_down_does_not_stop_the_source_with_another_that_must_be_copied(

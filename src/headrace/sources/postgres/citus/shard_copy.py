@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
+from contextvars import copy_context
 from dataclasses import dataclass
 
 from psycopg import sql
@@ -113,7 +114,7 @@ def copied(
 
     groups = sorted({part.group for part in work})
     with ThreadPoolExecutor(max(1, len(groups)), thread_name_prefix="headrace-shards") as pool:
-        jobs = [pool.submit(node, g, [p for p in work if p.group == g]) for g in groups]
+        jobs = [pool.submit(copy_context().run, node, g, [p for p in work if p.group == g]) for g in groups]
         finish(jobs, failed)
     counted = {name: sum(rows[p.number] for p in work if p.name == name) for name in tables}
     return {n: Spooled(spool.folder_of(folders[n]) if counted[n] else None, counted[n]) for n in tables}

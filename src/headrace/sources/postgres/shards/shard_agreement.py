@@ -7,11 +7,11 @@ gone there are not asked for.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 from headrace.errors import HeadraceError, UserError
 from headrace.names import TableName
+from headrace.sources.interruption import side_by_side
 from headrace.sources.nodes.mirror_shapes import NODES, Shape
 from headrace.sources.nodes.nodes_capture import AT_ONCE, named
 from headrace.sources.postgres.citus.cluster_catalog import COORDINATOR
@@ -90,8 +90,7 @@ def seen(options: Json, mirrors: Collection[str], kept: Mapping[str, Kept]) -> d
         except HeadraceError as error:
             raise named(error, f"Shard {name}") from error
 
-    with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="headrace-node") as pool:
-        return dict(zip(options[NODES], pool.map(one, options[NODES]), strict=True))
+    return side_by_side(one, options[NODES], AT_ONCE)
 
 
 def _seen(options: Json, mirrors: Collection[str], kept: Kept) -> Seen:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
 from headrace.errors import HeadraceError
+from headrace.sources.interruption import side_by_side
 from headrace.sources.nodes.mirror_shapes import NODES
 from headrace.sources.nodes.nodes_capture import AT_ONCE
 from headrace.sources.postgres.health.server_health import look
@@ -59,8 +59,7 @@ def status_of_shards(source: KeptSource, folder: str) -> ServerHealth:
         except HeadraceError as error:
             return error
 
-    with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="headrace-node") as pool:
-        found = dict(zip(shards, pool.map(one, shards), strict=True))
+    found = side_by_side(one, shards, AT_ONCE)
     answers = {name: of for name, of in found.items() if not isinstance(of, HeadraceError)}
     if not answers:
         raise next(of for of in found.values() if isinstance(of, HeadraceError))

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from contextvars import copy_context
 
 import psycopg
 
@@ -75,7 +76,7 @@ def telling_whom(url: str, pid: int, told: Told) -> Iterator[None]:
                         told(f"wait for {who}")
                 wait = EVERY_SECONDS
 
-    thread = threading.Thread(target=watch, name="headrace-waiting", daemon=True)
+    thread = threading.Thread(target=copy_context().run, args=(watch,), name="headrace-waiting", daemon=True)
     thread.start()
     try:
         yield

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import copy_context
 from dataclasses import dataclass, field
 
 from psycopg import Copy, sql
@@ -180,7 +181,7 @@ def _side_by_side(url: str, snapshot: str, numbered: Sequence[tuple[int, Piece]]
             raise
 
     with ThreadPoolExecutor(count, thread_name_prefix="headrace-copy") as pool:
-        finish([pool.submit(work) for _ in range(count)], progress.failed)
+        finish([pool.submit(copy_context().run, work) for _ in range(count)], progress.failed)
     return rows
 
 

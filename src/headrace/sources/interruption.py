@@ -1,0 +1,95 @@
+"""Has threads end that wait for a server, when nobody waits for them any more.
+
+A thread that waits for a server's answer notices no event. So what opens a connection says how to break it, and whoever
+gives up has that done: the thread fails as when the server had gone.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+class _Interruption:
+    """Breaks what threads have open, and what they open afterwards."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._open: dict[object, Callable[[], None]] = {}
+        self._happened = False
+
+    def happen(self) -> None:
+        """Break everything."""
+        with self._lock:
+            self._happened = True
+            for end in self._open.values():
+                end()
+
+    @contextmanager
+    def of(self, end: Callable[[], None]) -> Iterator[None]:
+        """Have something be broken that is open until the end of the block."""
+        key = object()
+        with self._lock:
+            self._open[key] = end
+            if self._happened:
+                end()
+        try:
+            yield
+        finally:
+            with self._lock:
+                del self._open[key]
+
+
+_CURRENT: ContextVar[_Interruption | None] = ContextVar("headrace_interruption", default=None)
+"""What a thread is interrupted by; those that it starts in a copy of its context are, too."""
+
+
+@contextmanager
+def interruptible(end: Callable[[], None]) -> Iterator[None]:
+    """Have what is open until the end of the block be broken where its thread is interrupted.
+
+    Args:
+        end: Breaks it, from another thread; at once, and without an error.
+    """
+    interruption = _CURRENT.get()
+    if interruption is None:
+        yield
+        return
+    with interruption.of(end):
+        yield
+
+
+def side_by_side(
+    one: Callable[[str], T], names: Iterable[str], most: int, ended: threading.Event | None = None
+) -> dict[str, T]:
+    """Do something for several nodes in threads.
+
+    They are interrupted where one of them fails, or the wait for them.
+
+    Args:
+        one: Does it.
+        names: The nodes.
+        most: So many at the same time.
+        ended: Set when they are interrupted.
+    """
+    interruption = _Interruption()
+
+    def within(name: str) -> T:
+        _CURRENT.set(interruption)
+        return one(name)
+
+    listed = list(names)
+    with ThreadPoolExecutor(most, thread_name_prefix="headrace-node") as pool:
+        try:
+            return dict(zip(listed, pool.map(within, listed), strict=True))
+        except BaseException:  # the pool waits for its threads
+            if ended is not None:
+                ended.set()
+            interruption.happen()
+            raise

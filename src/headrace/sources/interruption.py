@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TypeVar
 
+Node = TypeVar("Node")
 T = TypeVar("T")
+
+SLICE_SECONDS = 0.2
+"""Length of one wait for threads: an interrupt of a thread other than the main one is noticed between two."""
 
 
 class _Interruption:
@@ -66,29 +70,37 @@ def interruptible(end: Callable[[], None]) -> Iterator[None]:
 
 
 def side_by_side(
-    one: Callable[[str], T], names: Iterable[str], most: int, ended: threading.Event | None = None
-) -> dict[str, T]:
+    one: Callable[[Node], T], nodes: Iterable[Node], most: int, ended: threading.Event | None = None
+) -> dict[Node, T]:
     """Do something for several nodes in threads.
 
-    They are interrupted where one of them fails, or the wait for them.
+    They are interrupted where one of them fails, or the wait for them, or the thread that waits.
 
     Args:
         one: Does it.
-        names: The nodes.
+        nodes: The nodes.
         most: So many at the same time.
         ended: Set when they are interrupted.
     """
     interruption = _Interruption()
 
-    def within(name: str) -> T:
+    def within(node: Node) -> T:
         _CURRENT.set(interruption)
-        return one(name)
+        return one(node)
 
-    listed = list(names)
-    with ThreadPoolExecutor(most, thread_name_prefix="headrace-node") as pool:
+    with (
+        interruptible(interruption.happen),
+        ThreadPoolExecutor(most, thread_name_prefix="headrace-node") as pool,
+    ):
         try:
-            return dict(zip(listed, pool.map(within, listed), strict=True))
+            running = {node: pool.submit(within, node) for node in nodes}
+            left = True
+            while left:
+                left = bool(wait(running.values(), SLICE_SECONDS, FIRST_EXCEPTION).not_done)
+                done = {node: future.result() for node, future in running.items() if future.done()}
+            return done
         except BaseException:  # the pool waits for its threads
+            pool.shutdown(wait=False, cancel_futures=True)
             if ended is not None:
                 ended.set()
             interruption.happen()

@@ -25,7 +25,7 @@ from headrace.sources.postgres.connection_faults import connection_error
 
 Connection = psycopg.Connection[tuple[object, ...]]
 
-logging.getLogger("psycopg").addHandler(logging.NullHandler())  # that a broken connection rolls nothing back
+logging.getLogger("psycopg").addHandler(logging.NullHandler())  # it warns on stderr where nothing can be rolled back
 
 OPTIONS = {
     "client_encoding": "UTF8",

@@ -13,7 +13,6 @@ from __future__ import annotations
 import datetime as dt
 import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -22,6 +21,7 @@ from psycopg import sql
 
 from headrace.names import TableName
 from headrace.sources.capture import Json, Landing
+from headrace.sources.interruption import side_by_side
 from headrace.sources.postgres.citus.cluster import Cluster, cluster
 from headrace.sources.postgres.citus.cluster_catalog import (
     COORDINATOR,
@@ -577,9 +577,7 @@ class CitusCapture:
             with of.at(group):
                 return work(group)
 
-        listed = sorted(of.connections)
-        with ThreadPoolExecutor(len(listed), thread_name_prefix="headrace-node") as pool:
-            return dict(zip(listed, pool.map(named, listed), strict=True))
+        return side_by_side(named, sorted(of.connections), len(of.connections))
 
     def _require_capture(self, of: Cluster) -> None:
         """Refuse to go on where a node does not report changes as those of tables.

@@ -338,7 +338,11 @@ class Lander:
                 self.catalog.reset_staging(stored, held=leases())
                 if isinstance(error, HeadraceError):
                     self._failed(before, error)
-                    if isinstance(capture, NodesCapture) and error in capture.held.values():
+                    if (
+                        isinstance(capture, NodesCapture)
+                        and error in capture.held.values()
+                        and source.options == before.options  # else the nodes are not those of the source as it stays
+                    ):
                         self._note_nodes(before, capture.held)
                 raise
             finally:

@@ -268,6 +268,23 @@ def test_nodes_that_nothing_is_landed_without_are_named_by_the_source(hr: Headra
     assert failures() == {}
 
 
+def test_a_move_that_fails_is_no_failure_of_the_shard_that_stays(hr: Headrace, sharded: Callable[..., Behind]) -> None:
+    sharded()
+
+    class Gone(Still):
+        def begin(self) -> Landing:
+            raise EnvironmentFault("SOURCE_LOST", "is gone")
+
+    def opened(source: DatabaseSource) -> NodesCapture:
+        return NodesCapture(NodeSet({name: Gone(source) for name in source.options["nodes"]}, {}))
+
+    landing = Lander(hr._catalog, hr._lazy, Events(), "file:///nowhere", 2, opened, {})
+    elsewhere = partial(POSTGRES.moved_node, "shop", node="s1", address="postgresql://b/x")
+    with pytest.raises(EnvironmentFault, match="SOURCE_LOST"):
+        move_node(landing, "shop", elsewhere, "s1")
+    assert dict(landing.source("shop").held) == {}
+
+
 def test_tables_are_not_added_to_what_is_held_back(hr: Headrace, catalog: Catalog) -> None:
     catalog.set_source_status("shop", SourceStatus.ACTIVE)
     see(catalog, MIRROR.name)

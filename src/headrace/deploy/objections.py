@@ -69,8 +69,7 @@ def against_promotion(
     if changed := [*_of_all(chosen, lambda: refuse_changed(chosen, state.greens))]:
         yield from changed  # of what was dropped nothing else can be told
         return
-    yield from _of_all(chosen, lambda: refuse_torn(chosen, state.greens, state.reads))
-    yield from _of_all(chosen, lambda: refuse_left_behind(chosen, state.tables, state.reads))
+    yield from _of_all(chosen, lambda: _refuse_alone(chosen, state))
     for green in chosen:
         yield from _of_one(green, lambda g=green: refuse_altered(g, state.tables))  # type: ignore[misc]
         if green.role is not Role.DROP and (error := _unready(green, state, now, how.lag_threshold)) is not None:
@@ -95,8 +94,7 @@ def against_roll_back(chosen: Sequence[Green], state: DeploymentState, now: dt.d
         return
     for green in chosen:
         yield from _of_one(green, lambda g=green: _refuse_late(g, now))  # type: ignore[misc]
-    yield from _of_all(chosen, lambda: refuse_torn(chosen, state.greens, state.reads))
-    yield from _of_all(chosen, lambda: refuse_left_behind(chosen, state.tables, state.reads))
+    yield from _of_all(chosen, lambda: _refuse_alone(chosen, state))
     for green in chosen:
         yield from _of_one(green, lambda g=green: refuse_altered(g, state.tables))  # type: ignore[misc]
     yield from _taken(chosen, [taken_back_name(g) for g in chosen], state)
@@ -117,6 +115,11 @@ def broken_in(chosen: Sequence[Green], state: DeploymentState) -> tuple[BrokenRe
 
 
 # ---- steps
+
+
+def _refuse_alone(chosen: Sequence[Green], state: DeploymentState) -> None:
+    refuse_torn(chosen, state.greens, state.reads)
+    refuse_left_behind(chosen, state.tables, state.reads)
 
 
 def _of_one(green: Green, check: Callable[[], object]) -> Iterator[Objection]:

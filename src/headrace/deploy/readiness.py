@@ -89,10 +89,10 @@ def refuse_torn(
 def refuse_left_behind(
     chosen: Sequence[Green], tables: Mapping[TableName, StreamTable], reads: Mapping[TableName, Sequence[TableName]]
 ) -> None:
-    """Refuse generations that read another one, in a public table's place, which stays behind.
+    """Refuse generations that read another one, in a table's place, which is no member now.
 
     So reads one whose deployment somebody is taking that other one out of: its rows are not those of the table that
-    its definition will name.
+    its definition will name. Members are `refuse_torn`'s to refuse.
 
     Args:
         chosen: What is exchanged.
@@ -111,8 +111,7 @@ def refuse_left_behind(
                 raise UserError(
                     "DEPLOYMENT_TORN",
                     f"{green.name} reads {source} in the place of {public}, and that is not exchanged along.",
-                    hint=f"If {source} is in the deployment, name the whole: `--all {green.deployment}`. Else begin "
-                    f"again: `headrace deploy cancel {green.original}`, then `headrace deploy create`.",
+                    hint=f"Begin again: `headrace deploy cancel {green.original}`, then `headrace deploy create`.",
                 )
 
 

@@ -47,7 +47,9 @@ CODES = (
         "DEPLOYMENT_TORN",
         message="One of several generations that read each other was to be exchanged or dropped.",
         cause="What it reads, or what reads it, would stay behind.",
-        remedy="Name the deployment: `--all`, or `DEPLOYMENT name`.",
+        remedy=(
+            "Name the deployment: `--all`, or `DEPLOYMENT name`. Begin again where what it reads is no member now."
+        ),
         retry="no",
     ),
     ErrorCode(

@@ -92,7 +92,8 @@ def define(
     """
     query = query.rstrip().rstrip(";").rstrip()
     namespace = session.namespace() if namespace is None else namespace
-    semantics = session.runner().semantics if semantics is None else semantics
+    runner = session.runner()
+    semantics = runner.semantics if semantics is None else semantics
     catalogs = session.catalogs()  # of Spark, which runs by now, not of the project's settings alone
     refuse_time_travel(query)
     sources, views = relations_read(
@@ -102,13 +103,13 @@ def define(
     sources = tuple(dict.fromkeys(redirects.get(s, s) for s in sources))
     for source in sources:
         with suppress(HeadraceError):  # one that is not there is told of with its place in the query
-            look_anew((source,), session.runner())
+            look_anew((source,), runner)
     if own := next((s for s in sources if s.catalog == STAGING), None):
         raise UserError("INVALID_NAME", f"{own} cannot be read: catalog {STAGING} is Headrace's own.")
     details = Details(query, namespace, semantics, (), (), views, (), None, view_locations(catalog, views))
     details = replace(details, redirects=redirects, deployment=deployment)
     details = replace(details, functions=functions_called((query, *views.values()), session.functions()))
-    runner = session.runner().under(semantics)
+    runner = runner.under(semantics)
     with places_as_written(details, catalogs), suggesting_tables(lambda: relations_named(catalog)):
         output = runner.describe(pinned_free(details, catalogs, staged=staged))
     _check_output(output, query)

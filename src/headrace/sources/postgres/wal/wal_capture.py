@@ -370,7 +370,7 @@ class PostgresCapture:
         known, shapes = self._known, {f.table.oid: f.table for f in found}
         until = settled(connection)
         there = {n: shapes[t.oid] if t.oid in altered else t for n, t in self._what.known.items()}
-        capture = PostgresCapture(replace(self._what, known=there), self._spool, limit=self._limit, most=self._most)
+        capture = PostgresCapture(replace(self._what, known=there), self._spool, most=self._most)
         capture._former = {oid: known[oid] for oid in altered}
         parts: list[PostgresTable] = []
         collector = capture._collect(connection, position, until, limit, parts)

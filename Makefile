@@ -1,6 +1,6 @@
 # One command each; every target sets up what it needs first, and a second run finds that done.
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo demo-postgres demo-deploy test fresh-durations check test-fast test-slow test-spark test-crash test-long test-postgres test-citus test-queries test-browser test-terminal test-dbt test-rest test-cluster test-cluster-core test-connect docs bench lock clean
+.PHONY: help setup java demo demo-postgres demo-deploy test fresh-durations check test-fast test-slow beside-slow test-spark test-crash test-long test-postgres test-citus test-queries test-browser test-terminal test-dbt test-rest test-cluster test-cluster-core test-connect docs bench lock clean
 SHELL := /bin/sh
 
 BIN := .venv/bin
@@ -23,7 +23,8 @@ HISTORIES = $(addprefix tests/fast/,differential sources/postgres sinks/test_his
 PROCESSES = $(addprefix tests/fast/,test_package.py test_bench.py catalog/test_clocks_apart.py cli/test_processes.py \
 	cli/test_running.py cli/test_without_spark.py cli/test_demo_postgres.py cli/test_tpch.py deploy/test_refused.py \
 	observability/test_exporting.py scheduler/test_loop.py scheduler/test_waking.py scheduler/test_decisions.py \
-	serve/test_metrics.py web/test_page.py web/test_around.py)
+	scheduler/test_ending.py sinks/test_creation.py sinks/test_placements.py serve/test_metrics.py \
+	web/test_page.py web/test_around.py)
 # Tests of the code's own order and of its papers, which `make check` runs: they read all of it, once in one process.
 ORDER = $(addprefix tests/fast/,test_layers.py test_rooms.py test_papers.py test_prose.py test_docs.py)
 # A process each: a JVM holds one Spark session, and every tier configures its own.
@@ -64,9 +65,10 @@ demo-deploy: setup ## A query of a running pipeline is changed in ./demo-deploy,
 	@$(WITH_JAVA) $(BIN)/headrace demo deploy demo-deploy
 
 test: export HEADRACE_TEST_DURATIONS = $(abspath $(DURATIONS))
-test: setup fresh-durations ## Everything CI runs
-	@$(MAKE) --no-print-directory -j 2 --output-sync=target check test-fast # one process checks types
-	@$(MAKE) --no-print-directory docs test-slow test-spark test-cluster-core test-crash
+test: .venv/.stamp-setup fresh-durations ## Everything CI runs
+	@$(MAKE) --no-print-directory -j 3 --output-sync=target check test-fast setup docs # one process checks types, one waits
+	@$(MAKE) --no-print-directory -j 2 test-slow beside-slow
+	@$(MAKE) --no-print-directory test-spark test-crash
 	@$(BIN)/python scripts/slowest-tests $(DURATIONS)
 
 fresh-durations:
@@ -83,6 +85,10 @@ test-fast: .venv/.stamp-setup ## Tests without a JVM, but for those of `test-slo
 
 test-slow: .venv/.stamp-setup ## Without a JVM, too: histories of changes on DuckDB and PostgreSQL, whole processes, servers, clocks
 	$(PYTEST) $(HISTORIES) $(PROCESSES) -n $(WORKERS)
+
+# What it says is shown in one piece, as that of `test-slow` is shown while it runs.
+beside-slow: setup
+	@said=$$($(MAKE) --no-print-directory test-cluster-core 2>&1); status=$$?; echo "$$said"; exit $$status
 
 test-spark: setup ## Tests with a real Spark
 	@for tier in $(SPARK_TIERS); do echo "pytest $$tier"; $(WITH_JAVA) $(PYTEST) $$tier -n $(JVMS) || exit 1; done

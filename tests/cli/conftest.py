@@ -22,6 +22,17 @@ Run = Callable[..., Result]
 
 _numbers = itertools.count(1)
 
+LONGEST = ("test_tutorials.py", "test_demo.py", "test_demo_postgres.py", "test_surroundings.py")
+"""Begun first: a long test that is left for the end keeps one process busy while the other has nothing to do."""
+
+SHORTEST = "test_serve.py"
+"""Begun last: many short tests, which processes take from each other."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    order = {**{name: at for at, name in enumerate(LONGEST)}, SHORTEST: len(LONGEST) + 1}
+    items.sort(key=lambda item: order.get(item.path.name, len(LONGEST)))
+
 
 class CommandsHere:
     """Runs commands in this process: each finds a new session of a Spark that runs, because starting one takes seconds.

@@ -78,7 +78,6 @@ LAYERS: tuple[tuple[str, frozenset[str]], ...] = (
                 "functions",
                 "suggestions",
                 "extras",
-                "exporter_settings",
                 "lakes",
                 "units",
             }

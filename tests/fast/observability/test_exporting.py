@@ -34,7 +34,7 @@ from headrace.events import (
     StageFinished,
     StageStarted,
 )
-from headrace.exporter_settings import OpenLineageSettings, TracesSettings
+from headrace.config.exporter_settings import OpenLineageSettings, TracesSettings
 from headrace.observability.event_delivery import MOST_WAITING
 from headrace.observability.exporting.open_exporters import installed
 from headrace.sources.postgres.setup.open_capture import options_of

@@ -16,7 +16,7 @@ from typing import Any
 from headrace.catalog import Catalog, StreamTable
 from headrace.config import Settings
 from headrace.events import Events, SinkFailed, SinkWritten
-from headrace.exporter_settings import OpenLineageSettings
+from headrace.config.exporter_settings import OpenLineageSettings
 from headrace.names import TableName, qualify, split_identifier
 from headrace.observability.exporting.openlineage_run import Run
 from headrace.observability.exporting.refresh_delivery import Refresh, RefreshDelivery, own_version

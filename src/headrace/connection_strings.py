@@ -1,4 +1,4 @@
-"""Reads connection strings of PostgreSQL servers, for sources and sinks alike.
+"""Connection strings of PostgreSQL servers, and settings of sessions there.
 
 Passwords are libpq's business: `PGPASSWORD`, `~/.pgpass`, a service file. A string that holds one, or another secret,
 is refused, because these strings are kept in the catalog and shown. `env:NAME` stands for one in an environment
@@ -27,6 +27,23 @@ PATIENCE = {
 }
 """When a server that says nothing is taken for gone, unless the string says otherwise: in seconds; the last in
 milliseconds. Without it a host that vanishes blocks a landing, or a sink, and its lease, for hours."""
+
+EXACT_VALUES = {
+    "client_encoding": "UTF8",
+    "datestyle": "ISO, YMD",
+    "intervalstyle": "postgres",
+    "timezone": "UTC",
+    "bytea_output": "hex",
+    "extra_float_digits": "1",
+    "search_path": "pg_catalog",
+    "row_security": "off",
+    "statement_timeout": "0",
+    "idle_in_transaction_session_timeout": "0",
+    "jit": "off",
+}
+"""Settings under which PostgreSQL writes values so that they can be read back exactly. With `row_security` off a policy
+that would hide rows is an error. Queries of the catalogs, and over what was just copied, look expensive to the planner
+and are not: compiling them takes seconds, running them a millisecond."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,6 +72,7 @@ LAYERS: tuple[tuple[str, frozenset[str]], ...] = (
                 "events",
                 "config",
                 "clock",
+                "connection_failures",
                 "connection_strings",
                 "schedule",
                 "semantics",

@@ -1,4 +1,4 @@
-"""Sources and sinks that `headrace.toml` declares: the sections `[sources.NAME]` and `[sinks.NAME]`."""
+"""Declared databases: the sections `[sources.NAME]` and `[sinks.NAME]`."""
 
 from __future__ import annotations
 

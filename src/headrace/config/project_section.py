@@ -1,4 +1,4 @@
-"""The section `[headrace]` of a project, and its pools: where everything is, and how refreshes are scheduled."""
+"""The section `[headrace]`, and pools: where everything is, how refreshes are scheduled."""
 
 from __future__ import annotations
 

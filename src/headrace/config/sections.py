@@ -103,7 +103,7 @@ def _deploy(file: Path, section: Section) -> dict[str, Any]:
 
 
 def _optimizer(file: Path, section: Section) -> dict[str, Any]:
-    """Return which passes are switched off; the optimiser, which knows their names, is not loaded for this."""
+    """Return which passes are switched off; their names are checked where passes are loaded."""
     _only(file, "optimizer", section, ("disable",))
     names = texts(section.get("disable", []))
     if names is None:

@@ -19,6 +19,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from headrace import Headrace, config
 from headrace.catalog import Catalog, Mirror
 from headrace.config import Settings
+from headrace.config.exporter_settings import OpenLineageSettings, TracesSettings
 from headrace.errors import UserError
 from headrace.events import (
     CycleFinished,
@@ -34,7 +35,6 @@ from headrace.events import (
     StageFinished,
     StageStarted,
 )
-from headrace.config.exporter_settings import OpenLineageSettings, TracesSettings
 from headrace.observability.event_delivery import MOST_WAITING
 from headrace.observability.exporting.open_exporters import installed
 from headrace.sources.postgres.setup.open_capture import options_of

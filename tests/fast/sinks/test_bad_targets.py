@@ -143,6 +143,16 @@ def test_secrets_are_kept_nowhere(address: str, code: str) -> None:
     assert "secret" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "address",
+    ["postgresql://127.0.0.1:99999/x", "postgresql://127.0.0.1/x?sslmode=bogus", "service=not_set_here_at_all"],
+)
+def test_an_address_that_means_nothing_is_no_outage(address: str) -> None:
+    with pytest.raises(HeadraceError, match="SINK_URL_INVALID") as caught:
+        POSTGRES_SINK.check(options(address), COLUMNS, ())
+    assert not caught.value.retryable
+
+
 def test_a_server_that_is_not_there_can_come_back() -> None:
     with pytest.raises(HeadraceError, match="SINK_UNREACHABLE") as caught:
         POSTGRES_SINK.check(options("postgresql://127.0.0.1:1/x"), COLUMNS, ())

@@ -7,9 +7,9 @@ from contextlib import ExitStack
 
 from headrace.catalog import Catalog
 from headrace.config import Settings
+from headrace.config.exporter_settings import TRACES_ENDPOINTS
 from headrace.errors import EnvironmentFault
 from headrace.events import Events, Notice
-from headrace.config.exporter_settings import TRACES_ENDPOINTS
 from headrace.extras import require
 
 

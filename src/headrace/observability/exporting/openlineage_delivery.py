@@ -15,8 +15,8 @@ from typing import Any
 
 from headrace.catalog import Catalog, StreamTable
 from headrace.config import Settings
-from headrace.events import Events, SinkFailed, SinkWritten
 from headrace.config.exporter_settings import OpenLineageSettings
+from headrace.events import Events, SinkFailed, SinkWritten
 from headrace.names import TableName, qualify, split_identifier
 from headrace.observability.exporting.openlineage_run import Run
 from headrace.observability.exporting.refresh_delivery import Refresh, RefreshDelivery, own_version

@@ -6,45 +6,20 @@ connection string in an environment variable, which may hold one: the name is ke
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import psycopg
 from psycopg import conninfo
 
-from headrace.connection_strings import PATIENCE, ConnectionStrings
+from headrace.connection_failures import ConnectionFailure, connection_failure
+from headrace.connection_strings import EXACT_VALUES, PATIENCE, ConnectionStrings
 from headrace.errors import EnvironmentFault, UserError
 
 Connection = psycopg.Connection[tuple[object, ...]]
 
-OPTIONS = {
-    "client_encoding": "UTF8",
-    "datestyle": "ISO, YMD",
-    "intervalstyle": "postgres",
-    "timezone": "UTC",
-    "bytea_output": "hex",
-    "extra_float_digits": "1",
-    "search_path": "pg_catalog",
-    "row_security": "off",
-    "statement_timeout": "0",
-    "lock_timeout": "30s",
-    "idle_in_transaction_session_timeout": "0",
-    "client_min_messages": "warning",
-    "jit": "off",
-}
-"""Settings under which values are read and compared exactly. With `row_security` off a policy that would hide rows is
-an error. Queries over what was just copied look expensive to the planner and are not."""
-
-_REFUSED = re.compile(
-    "authentication failed|no password supplied|no pg_hba.conf entry|pg_hba.conf rejects|does not exist|not permitted "
-    "to log in|permission denied|requires a valid client certificate|certificate|does not match host name|does not "
-    "support SSL|authentication method"
-)
-_PASSING = re.compile(
-    "could not (connect|receive|send|translate)|refused|timeout|timed out|closed the connection|reset by peer|starting "
-    "up|shutting down|recovery|accepting connections|too many|reserved for|No such file or directory|unreachable"
-)
+OPTIONS = {**EXACT_VALUES, "lock_timeout": "30s", "client_min_messages": "warning"}
+"""Settings of sessions that compare and write."""
 
 
 def _invalid(message: str) -> UserError:
@@ -89,15 +64,16 @@ def connected(url: str) -> Iterator[Connection]:
 
 def _not_connected(error: psycopg.Error) -> UserError | EnvironmentFault:
     text = str(error).strip()
-    if isinstance(error, psycopg.ProgrammingError):
+    asked = error.pgconn is not None and (error.pgconn.needs_password or error.pgconn.used_password)
+    failure = connection_failure(text, asked=asked)
+    if isinstance(error, psycopg.ProgrammingError) or failure is ConnectionFailure.MISWRITTEN:
         return UserError(
             "SINK_URL_INVALID",
             "The connection string of the sink has a parameter that means nothing.",
             detail=text,
             hint="Correct it, or the service file: postgresql://user@host:5432/database?sslmode=verify-full",
         )
-    asked = error.pgconn is not None and (error.pgconn.needs_password or error.pgconn.used_password)
-    if not _PASSING.search(text + "\n") and (asked or _REFUSED.search(text)):
+    if failure is ConnectionFailure.REFUSED:
         return EnvironmentFault(
             "SINK_LOGIN_REFUSED",
             "The sink's PostgreSQL server does not let Headrace in.",

@@ -18,7 +18,7 @@ from typing import Any
 import psycopg
 from psycopg import conninfo
 
-from headrace.connection_strings import PATIENCE, ConnectionStrings
+from headrace.connection_strings import EXACT_VALUES, PATIENCE, ConnectionStrings
 from headrace.errors import EnvironmentFault, UserError
 from headrace.sources.interruption import interruptible
 from headrace.sources.postgres.connection_faults import connection_error
@@ -27,23 +27,8 @@ Connection = psycopg.Connection[tuple[object, ...]]
 
 logging.getLogger("psycopg").addHandler(logging.NullHandler())  # it warns on stderr where nothing can be rolled back
 
-OPTIONS = {
-    "client_encoding": "UTF8",
-    "datestyle": "ISO, YMD",
-    "intervalstyle": "postgres",
-    "timezone": "UTC",
-    "bytea_output": "hex",
-    "extra_float_digits": "1",
-    "search_path": "pg_catalog",
-    "row_security": "off",
-    "statement_timeout": "0",
-    "lock_timeout": "60s",
-    "idle_in_transaction_session_timeout": "0",
-    "jit": "off",
-}
-"""Settings under which PostgreSQL writes values so that they can be read back exactly. With `row_security` off a policy
-that would hide rows is an error. A new slot waits for the transactions that are open then, but not for ever. Queries of
-the catalogs look expensive to the planner and are not: compiling them takes seconds, running them a millisecond."""
+OPTIONS = {**EXACT_VALUES, "lock_timeout": "60s"}
+"""Settings of sessions that read. A new slot waits for the transactions that are open then, but not for ever."""
 
 IN_MOTION = "SOURCE_IN_MOTION"
 

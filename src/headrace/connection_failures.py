@@ -1,0 +1,51 @@
+"""Tells failures to connect that may pass from those that somebody must repair.
+
+The driver gives the words of server and libpq only, without a code. What is known to be a refusal is told as one,
+unless one of the hosts that were tried failed for a reason that may pass. A server that speaks another language than
+English is understood by whether it asked for a password.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+
+_REFUSED = re.compile(
+    "authentication failed|no password supplied|no pg_hba.conf entry|pg_hba.conf rejects|does not exist|not permitted "
+    "to log in|permission denied|requires a valid client certificate|certificate|does not match host name|does not "
+    "support SSL|authentication method"
+)
+"""Password, role, database, privileges; TLS."""
+
+_MISWRITTEN = re.compile(
+    "connection is bad: (.*invalid .*value|invalid port number|definition of service|.*service file)"
+)
+"""What libpq says of the connection string before it reaches for a server."""
+
+_PASSING = re.compile(
+    "could not (connect|receive|send|translate)|refused|timeout|timed out|closed the connection|reset by peer|starting "
+    "up|shutting down|recovery|accepting connections|too many|reserved for|No such file or directory\n|unreachable"
+)
+
+
+class ConnectionFailure(Enum):
+    """Why a connection was not made."""
+
+    MISWRITTEN = "the connection string means nothing"
+    REFUSED = "the server does not let one in"
+    UNREACHABLE = "the server cannot be reached now"
+
+
+def connection_failure(text: str, *, asked: bool) -> ConnectionFailure:
+    """Return why a connection was not made.
+
+    Args:
+        text: The driver's words.
+        asked: Whether the server asked for a password.
+    """
+    text = text.strip()
+    if _MISWRITTEN.search(text):
+        return ConnectionFailure.MISWRITTEN
+    if not _PASSING.search(text + "\n") and (asked or _REFUSED.search(text)):
+        return ConnectionFailure.REFUSED
+    return ConnectionFailure.UNREACHABLE

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from headrace.algebra.pruned_columns import prune
 from headrace.optimizer.auxiliary_views.bounded_groups import bound
 from headrace.optimizer.auxiliary_views.eager_aggregation import aggregate_before_join
 from headrace.optimizer.auxiliary_views.inner_aggregates import keep_aggregates
 from headrace.optimizer.auxiliary_views.inner_recursion import keep_recursion
 from headrace.optimizer.auxiliary_views.top_groups import keep_groups
 from headrace.optimizer.auxiliary_views.top_k_buffer import keep_buffer
-from headrace.optimizer.column_pruning import prune
 from headrace.optimizer.common_subexpressions.across_programs import share_reads
 from headrace.optimizer.common_subexpressions.read_once import read_once
 from headrace.optimizer.common_subexpressions.shared_steps import drop_unread, share

@@ -11,6 +11,7 @@ from fast.optimizer.specs import TABLES, Spec, kept, specs, tree_of
 from kit.case import bag
 from kit.duck import DuckExecutor
 
+from headrace.algebra.pruned_columns import prune
 from headrace.algebra.relations import (
     Aggregate,
     AggregateCall,
@@ -27,7 +28,6 @@ from headrace.algebra.relations import (
 from headrace.algebra.scalar import column, compose
 from headrace.algebra.text import text
 from headrace.names import LAKE, TableName
-from headrace.optimizer.column_pruning import prune
 from headrace.optimizer.empty_relations import drop_empty
 from headrace.optimizer.filter_pushdown import push_filters
 from headrace.optimizer.join_order import order_joins

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from headrace.algebra.pruned_columns import prune
 from headrace.algebra.relations import Aggregate, Project, Relation, SortKey, TopK, Union, Values
 from headrace.algebra.scalar import column, substitute
 from headrace.algebra.schema import Column
@@ -27,7 +28,6 @@ from headrace.sql.reader.context import (
     ViewText,
 )
 from headrace.sql.reader.names.column_names import Names
-from headrace.sql.reader.needed_columns import pruned
 from headrace.sql.reader.query_size import CONSTRUCT, OPERATORS, SPLIT, too_large
 from headrace.sql.reader.refusals import SESSION, Refusal, not_maintained
 from headrace.sql.reader.select.limits import limited, ordering
@@ -130,7 +130,7 @@ def read(
     refusals = findings.all()
     if refusals or found.opaque:
         return Reading(None, refusals, sources, names)
-    tree = pruned(_named(found.relation, names, context.orders))
+    tree = prune(_named(found.relation, names, context.orders))
     return Reading(tree, (), sources, names, context.orders, context.moving_literals)
 
 

@@ -1,4 +1,4 @@
-"""Read only columns that are used.
+"""Read only columns that are used: the reader leaves out the rest, and so does a pass.
 
 π_A of a relation depends on no column outside A and those its operators read. Keys of a GROUP BY are used even when
 nobody reads them, as they decide how many rows there are. An outer join that keeps L and gives each of its rows one
@@ -104,7 +104,7 @@ def _window(node: Window, used: Names) -> Relation:
 
 
 def _union(node: Union, used: Names) -> Relation:
-    """Return branches match by position, so each keeps exactly the same positions."""
+    # branches match by position, so each keeps exactly the same positions
     places = [i for i, name in enumerate(node.columns) if name in used or name == WEIGHT]
     return Union(tuple(_exactly(branch, tuple(branch.columns[i] for i in places)) for branch in node.branches))
 

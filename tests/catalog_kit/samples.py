@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from catalog_kit.clock import START
 from catalog_kit.iceberg import Iceberg
+from catalog_kit.stream_tables import create_stream_table
 from headrace.catalog import (
     Catalog,
     Definition,
@@ -54,7 +55,7 @@ def define(name: TableName = REVENUE, *sources: TableName, **more: object) -> De
 
 
 def create(catalog: Catalog, name: TableName = REVENUE, *sources: TableName, **more: object) -> StreamTable:
-    return catalog.create_stream_table(define(name, *sources, **more))
+    return create_stream_table(catalog, define(name, *sources, **more))
 
 
 def see(catalog: Catalog, source: TableName = ORDERS, snapshot: int | None = 1) -> int:

@@ -7,6 +7,8 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from catalog_kit.stream_tables import empty_namespaces
+
 from headrace.api.facade import Headrace
 from headrace.catalog import Outcome
 from headrace.catalog.state.reader import Reader
@@ -293,7 +295,7 @@ def left_behind(reader: Reader) -> set[str]:
     names = {n.within(LAKE) for c in (LAKE, STAGING) for n in reader.pointers(c) if n.namespace[0] == SYSTEM_NAMESPACE}
     read = {source for sources in reader.dependencies().values() for source in sources}
     unread = {t.log for t in reader.stream_tables() if t.log is not None and t.name not in read}
-    return {*map(str, names - owned), *map(str, unread), *reader.empty_namespaces()}
+    return {*map(str, names - owned), *map(str, unread), *empty_namespaces(reader)}
 
 
 def _reason(text: str | None) -> FullReason | None:

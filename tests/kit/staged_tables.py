@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
+from catalog_kit.stream_tables import create_stream_table
 from pyiceberg.catalog.sql import SqlCatalog
 
 from headrace.catalog import (
@@ -65,8 +66,8 @@ class StagedTables:
 def defined(catalog: Catalog, *names: TableName) -> None:
     """Define stream tables over `shop.orders`."""
     for name in names:
-        catalog.create_stream_table(
-            Definition(name, f"SELECT * FROM {ORDERS}", (ORDERS,), details={"refusals": [], "a": {"b": [1]}})
+        create_stream_table(
+            catalog, Definition(name, f"SELECT * FROM {ORDERS}", (ORDERS,), details={"refusals": [], "a": {"b": [1]}})
         )
     catalog.observe([Observation(ORDERS, 1, "uuid")])
 

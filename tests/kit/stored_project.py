@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
+from catalog_kit.stream_tables import create_stream_table
 from pyiceberg.catalog.sql import SqlCatalog
 
 from headrace import config
@@ -95,8 +96,8 @@ class StoredProject:
             COLUMNS,
         )
         catalog = self.hr._catalog
-        catalog.create_stream_table(
-            Definition(table, details.query, (ORDERS,), details=to_json(details), companion=companion)
+        create_stream_table(
+            catalog, Definition(table, details.query, (ORDERS,), details=to_json(details), companion=companion)
         )
         snapshot = None
         for stored in (companion, log, table):

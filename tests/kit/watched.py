@@ -54,17 +54,16 @@ def refresh(settings: Settings, made: Lake, *names: str) -> None:
 def fail(catalog: Catalog, name: str) -> None:
     """Write down that a refresh failed."""
     now = dt.datetime.now(dt.UTC)
-    catalog.record_failure(
-        HistoryEntry(
-            lake(f"s.{name}"),
-            now - dt.timedelta(seconds=3),
-            now,
-            RanAs.FULL,
-            Outcome.FAILED,
-            error_code="QUERY_FAILED",
-            error_message="Division by <zero>.",
-        )
+    failed = HistoryEntry(
+        lake(f"s.{name}"),
+        now - dt.timedelta(seconds=3),
+        now,
+        RanAs.FULL,
+        Outcome.FAILED,
+        error_code="QUERY_FAILED",
+        error_message="Division by <zero>.",
     )
+    catalog.record((failed,))
 
 
 def details(query: str, sources: tuple[TableName, ...]) -> dict[str, object]:

@@ -7,6 +7,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from catalog_kit.stream_tables import drop_stream_table
 
 from headrace.api.facade import Headrace
 from headrace.catalog import resource_of
@@ -103,7 +104,7 @@ def test_tables_that_are_dropped_while_their_leases_are_waited_for(hr: Headrace,
         while any(info.behind for info in hr.status([t for t in tables if t not in dropped])):
             assert not everything.done()
         for table in dropped:
-            hr._catalog.drop_stream_table(hr._name(table))
+            drop_stream_table(hr._catalog, hr._name(table))
         hr._catalog.release(busy)
         assert not {result.name for result in everything.result(60)} & {*dropped}
         with pytest.raises(HeadraceError) as caught:

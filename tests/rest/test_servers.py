@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from catalog_kit.stream_tables import drop_stream_table
 from kit.nessie_server import Nessie
 from kit.rest_shop import Shop, promotion
 from kit.staged_tables import defined, publication
@@ -91,7 +92,7 @@ def test_a_publication_that_cannot_be_confirmed_any_more_is_somebody_elses(shop:
     moves = remote._intend(made)
     assert isinstance(moves, tuple)
     shop.lake.move(made.uuid, moves)
-    shop.catalog.drop_stream_table(shop.name("b"))
+    drop_stream_table(shop.catalog, shop.name("b"))
     shop.catalog.acquire([resource_of(shop.name("a"))], "next", dt.timedelta(hours=1), is_dead=lambda _: True)
     time.sleep(1.1)
     assert [write.name.table for write in shop.catalog.foreign_writes()] == ["a"]

@@ -23,7 +23,6 @@ from headrace.catalog.publishing.publication import Publication
 from headrace.catalog.publishing.publish import publish as _publish
 from headrace.catalog.publishing.publish import settle as _settle
 from headrace.catalog.records import (
-    Definition,
     ForeignWrite,
     HistoryEntry,
     Json,
@@ -258,26 +257,6 @@ class Catalog(Answers, SchedulerCatalog, SafeguardCatalog, KeyCatalog, Deploymen
 
     # ---- writing
 
-    def create_stream_table(self, definition: Definition) -> StreamTable:
-        """Define a stream table, status NEW; unknown sources become relations of kind source.
-
-        Raises:
-            UserError: `STREAM_TABLE_EXISTS`.
-        """
-        with self._database.write() as connection:
-            return _writer.create_stream_table(connection, definition, self._clock.now())
-
-    def replace_stream_table(self, definition: Definition) -> StreamTable:
-        """Redefine a stream table: next generation, status NEW, no frontier.
-
-        Its id and versions stay.
-
-        Raises:
-            UserError: `STREAM_TABLE_NOT_FOUND`.
-        """
-        with self._database.write() as connection:
-            return _writer.replace_stream_table(connection, definition, self._clock.now())
-
     def alter_stream_table(
         self,
         name: TableName,
@@ -305,17 +284,6 @@ class Catalog(Answers, SchedulerCatalog, SafeguardCatalog, KeyCatalog, Deploymen
                 options=options,
             )
 
-    def drop_stream_table(self, name: TableName) -> StreamTable:
-        """Forget a stream table and return what it was; its history stays.
-
-        Does not touch `iceberg_tables`. When consumers exist the relation stays, as a source.
-
-        Raises:
-            UserError: `STREAM_TABLE_NOT_FOUND`.
-        """
-        with self._database.write() as connection:
-            return _writer.drop_stream_tables(connection, (name,))[0]
-
     def stop(self, name: TableName, code: str, reason: str) -> None:
         """Set a stream table to STOPPED, with the error code and the sentence for it."""
         with self._database.write() as connection:
@@ -325,10 +293,6 @@ class Catalog(Answers, SchedulerCatalog, SafeguardCatalog, KeyCatalog, Deploymen
         """Write history without publishing: failures, and refreshes that found nothing to do."""
         with self._database.write() as connection:
             _writer.record(connection, entries)
-
-    def record_failure(self, entry: HistoryEntry) -> None:
-        """Write one failed refresh into the history."""
-        self.record((entry,))
 
     def observe(self, observations: Sequence[Observation]) -> tuple[Version, ...]:
         """Number the heads of sources: the newest version where the head is known, else a new one.

@@ -8,6 +8,7 @@ import pytest
 from catalog_kit.clock import ManualClock
 from catalog_kit.iceberg import CommitFailed, Iceberg
 from catalog_kit.samples import ITEMS, ORDERS, REVENUE, TOP, TTL, attempt, create, define, lake, refresh, see
+from catalog_kit.stream_tables import create_stream_table
 
 from headrace.catalog import Catalog, FrontierMove, Lease, NewVersion, Publication, resource_of
 from headrace.errors import HeadraceError
@@ -99,7 +100,7 @@ def test_publishers_observers_and_definers_do_not_deadlock(url: str, catalog: Ca
                 see(other, ITEMS, step), see(other, ORDERS, step)
             elif number == 4:
                 other.alter_stream_table(streams[step % 4], schedule=f"{step} minutes")
-                other.create_stream_table(define(lake(f"shop.new{step}"), ITEMS, ORDERS))
+                create_stream_table(other, define(lake(f"shop.new{step}"), ITEMS, ORDERS))
             else:
                 publish_next(other, streams[number : number + 2])
         return None

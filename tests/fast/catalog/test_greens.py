@@ -9,6 +9,7 @@ import pytest
 from catalog_kit.clock import START
 from catalog_kit.iceberg import Iceberg
 from catalog_kit.samples import ORDERS, REVENUE, TOP, create, define, entry, lake, refresh, see
+from catalog_kit.stream_tables import drop_stream_table
 
 from headrace.catalog import Catalog, FrontierMove, Green, NewVersion, Publication, Rename, Role, Status, Stop, Swap
 from headrace.errors import HeadraceError
@@ -74,7 +75,7 @@ def test_what_is_renamed_keeps_its_history_and_takes_a_name_that_nothing_reads_a
     see(deployed, PREVIOUS)
     with deployed.reading() as reader:
         assert reader.unused([PREVIOUS, ORDERS, REVENUE]) == set()
-    deployed.drop_stream_table(THIRD)
+    drop_stream_table(deployed, THIRD)
     with deployed.reading() as reader:
         assert reader.unused([PREVIOUS, ORDERS, REVENUE]) == {PREVIOUS}
     deployed.publish(exchange(iceberg))
@@ -148,7 +149,7 @@ def test_new_tables_and_dropped_ones_are_known_by_their_public_names(deployed: C
         deployed.publish(promotion)
     assert refused.value.code == "DEPLOYMENT_CHANGED"
     assert deployed.greens() == (BESIDE, gone, one)
-    deployed.drop_stream_table(THIRD)
+    drop_stream_table(deployed, THIRD)
     deployed.publish(promotion)
     assert deployed.greens() == (BESIDE, *after)
     assert deployed.stream_table(former).id == was.id
@@ -169,7 +170,7 @@ def test_no_green_of_what_was_dropped_meanwhile(catalog: Catalog) -> None:
     """TOP reads what was a stream table; its relation stays."""
     create(catalog, REVENUE, ORDERS)
     create(catalog, TOP, REVENUE)
-    catalog.drop_stream_table(REVENUE)
+    drop_stream_table(catalog, REVENUE)
     for original in (REVENUE, lake("shop.never")):
         beside = dataclasses.replace(BESIDE, original=original)
         with pytest.raises(HeadraceError) as refused:

@@ -26,7 +26,7 @@ def test_everything_about_a_refresh_is_kept(catalog: Catalog) -> None:
         error_code="DIVIDE_BY_ZERO",
         error_message="Division by zero\nin line 3",
     )
-    catalog.record_failure(failed)
+    catalog.record((failed,))
     (kept,) = catalog.history(REVENUE)
     assert (kept.id, kept.stream_id, kept.publication_id, kept.seconds) == (1, made.id, None, 2.5)
     assert list(kept.stages) == ["compute", "apply", "a"]

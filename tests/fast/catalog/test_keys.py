@@ -3,6 +3,7 @@
 import pytest
 from catalog_kit.clock import START
 from catalog_kit.samples import ITEMS, ORDERS, create, lake, see
+from catalog_kit.stream_tables import drop_stream_table
 
 from headrace.catalog import Catalog, DeclaredKey, Mirror
 from headrace.errors import UserError
@@ -32,7 +33,7 @@ def test_keys_of_a_former_table_are_forgotten(catalog: Catalog) -> None:
 
 def test_a_stream_table_has_no_declared_keys(catalog: Catalog) -> None:
     stream = create(catalog).name
-    catalog.drop_stream_table(stream)
+    drop_stream_table(catalog, stream)
     catalog.declare_key(stream, ["id"])
     create(catalog)
     assert catalog.declared_keys() == ()

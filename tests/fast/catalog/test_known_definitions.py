@@ -12,6 +12,7 @@ from catalog_kit.clock import ManualClock
 from catalog_kit.iceberg import Iceberg
 from catalog_kit.samples import ITEMS, ORDERS, REVENUE, TOP, attempt, create, define, entry, refresh, see
 from catalog_kit.statements import statements
+from catalog_kit.stream_tables import drop_stream_table, replace_stream_table
 
 from headrace.catalog import Catalog, Publication, RefreshMode, StreamTable
 from headrace.catalog.definitions.known_definitions import KnownDefinitions
@@ -26,10 +27,10 @@ def detailed(sent: list[str]) -> int:
 
 CHANGES: dict[str, Callable[[Catalog], object]] = {
     "created": lambda catalog: create(catalog, TOP, REVENUE),
-    "replaced": lambda catalog: catalog.replace_stream_table(define(REVENUE, ITEMS)),
+    "replaced": lambda catalog: replace_stream_table(catalog, define(REVENUE, ITEMS)),
     "altered": lambda catalog: catalog.alter_stream_table(REVENUE, refresh_mode=RefreshMode.FULL),
     "stopped": lambda catalog: catalog.stop(REVENUE, "SOURCE_SCHEMA_CHANGED", "a column is gone"),
-    "dropped": lambda catalog: catalog.drop_stream_table(REVENUE),
+    "dropped": lambda catalog: drop_stream_table(catalog, REVENUE),
 }
 
 

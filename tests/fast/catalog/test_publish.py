@@ -6,6 +6,7 @@ import pytest
 from catalog_kit.clock import ManualClock
 from catalog_kit.iceberg import Iceberg
 from catalog_kit.samples import ITEMS, ORDERS, REVENUE, TOP, TTL, create, define, entry, lake, refresh, see
+from catalog_kit.stream_tables import drop_stream_table, replace_stream_table
 
 from headrace.catalog import (
     Catalog,
@@ -236,14 +237,14 @@ def test_a_definition_changed_meanwhile_publishes_nothing(ready: Catalog, iceber
     publication = refresh(ready, iceberg, 1, REVENUE)
     move = dataclasses.replace(publication.frontiers[0], generation=1)
     publication = dataclasses.replace(publication, frontiers=(move,))
-    ready.replace_stream_table(define(REVENUE, ITEMS))
+    replace_stream_table(ready, define(REVENUE, ITEMS))
     error = refused(ready, publication)
     assert (error.code, error.retryable) == ("DEFINITION_CHANGED", True)
 
 
 def test_a_table_dropped_meanwhile_publishes_nothing(ready: Catalog, iceberg: Iceberg) -> None:
     publication = refresh(ready, iceberg, 1, REVENUE)
-    ready.drop_stream_table(REVENUE)
+    drop_stream_table(ready, REVENUE)
     assert refused(ready, publication).code in ("STREAM_TABLE_NOT_FOUND", "PUBLICATION_INVALID")
     moved = dataclasses.replace(publication, versions=())
     assert refused(ready, moved).code == "STREAM_TABLE_NOT_FOUND"

@@ -8,6 +8,7 @@ import pytest
 from catalog_kit.clock import START, ManualClock
 from catalog_kit.iceberg import Iceberg
 from catalog_kit.samples import ORDERS, REVENUE, TOP, attempt, create, define, lake, refresh, see
+from catalog_kit.stream_tables import drop_stream_table, replace_stream_table
 
 from headrace.catalog import Catalog, Publication, PublicationRecord, RanAs
 from headrace.errors import UserError
@@ -110,7 +111,7 @@ def test_skipped_rows_add_up_until_the_table_is_recomputed(catalog: Catalog, ice
 def test_a_dropped_table_is_forgotten(catalog: Catalog) -> None:
     create(catalog)
     catalog.pause([REVENUE])
-    catalog.drop_stream_table(REVENUE)
+    drop_stream_table(catalog, REVENUE)
     create(catalog)
     assert catalog.scheduling_states() == {}
 
@@ -143,7 +144,7 @@ def test_epochs_grow_whoever_is_a_member(catalog: Catalog, iceberg: Iceberg) -> 
         told = [(e.stream, e.epoch) for e in reader.history(None, 3)]
     assert told == [(new, 4), (REVENUE, 4), (new, 3)]
     for name in (REVENUE, TOP):
-        catalog.drop_stream_table(name)
+        drop_stream_table(catalog, name)
         create(catalog, name)
     assert epochs() == {new: 4}
     publish(REVENUE, TOP)  # a namesake begins anew
@@ -152,8 +153,8 @@ def test_epochs_grow_whoever_is_a_member(catalog: Catalog, iceberg: Iceberg) -> 
 
 def test_options_stay_when_a_definition_is_replaced(catalog: Catalog) -> None:
     create(catalog, options={"tier": "cold"})
-    assert catalog.replace_stream_table(define()).options == {"tier": "cold"}
-    assert catalog.replace_stream_table(define(options={})).options == {}
+    assert replace_stream_table(catalog, define()).options == {"tier": "cold"}
+    assert replace_stream_table(catalog, define(options={})).options == {}
     assert catalog.alter_stream_table(REVENUE, options={"pool": "a"}).options == {"pool": "a"}
 
 
@@ -177,7 +178,7 @@ def test_the_pulse_tells_what_may_have_changed(catalog: Catalog, iceberg: Iceber
     beat()
     catalog.alter_stream_table(REVENUE, schedule="1 minute")
     beat()
-    catalog.drop_stream_table(REVENUE)
+    drop_stream_table(catalog, REVENUE)
     beat()
     assert len(set(beats)) == len(beats)
     assert catalog.pulse() == beats[-1]

@@ -4,6 +4,7 @@ import pytest
 from catalog_kit.clock import ManualClock
 from catalog_kit.iceberg import CommitFailed, Iceberg
 from catalog_kit.samples import REVENUE, TOP, TTL, create, lake, refresh, see
+from catalog_kit.stream_tables import empty_namespaces
 
 from headrace.catalog import Catalog, Publication, resource_of
 from headrace.errors import EnvironmentFault
@@ -46,13 +47,13 @@ def test_a_namespace_goes_with_its_last_table_unless_somebody_makes_one_in_it(di
     for namespace in ("shop", "shop__v2", "_headrace"):
         iceberg.create_namespace(namespace)
     with dirty.reading() as reader:
-        assert reader.empty_namespaces() == {"shop__v2"}
+        assert empty_namespaces(reader) == {"shop__v2"}
     leases = dirty.acquire([resource_of(green)], "one", TTL)
     dirty.reset_staging()
     create(dirty, green)
     dirty.publish(refresh(dirty, iceberg, 1, green))
     with dirty.reading() as reader:
-        assert reader.empty_namespaces() == set()
+        assert empty_namespaces(reader) == set()
     dirty.publish(Publication(drops=(green,), deletes=(green,), leases=leases))
     assert iceberg.namespaces() == ["_headrace", "shop"]
 

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from catalog_kit import older
 from catalog_kit.databases import sql
 from catalog_kit.samples import REVENUE, TOP, create, define
+from catalog_kit.stream_tables import replace_stream_table
 
 from headrace.catalog import Catalog, Publication
 from headrace.catalog.definitions import stored_details
@@ -39,7 +40,7 @@ def test_whoever_writes_details_writes_their_summary(catalog: Catalog, url: str)
     assert summaries(url) == [(summary(OLD), True)]
     catalog.alter_stream_table(REVENUE, details=NEW)
     assert summaries(url) == [(summary(NEW), True)]
-    catalog.replace_stream_table(define(REVENUE, details=OLD))
+    replace_stream_table(catalog, define(REVENUE, details=OLD))
     assert summaries(url) == [(summary(OLD), True)]
     several = (define(REVENUE, details=NEW), define(TOP, REVENUE, details=OLD))
     catalog.publish(Publication(definitions=several))

@@ -71,15 +71,15 @@ def test_the_past_by_time_and_by_publication(catalog: Catalog, iceberg, clock: M
     clock.advance(10)
     see(catalog, ORDERS, 2)
     second = catalog.publish(refresh(catalog, iceberg, 2, REVENUE, TOP))
-    assert catalog.version_as_of(REVENUE, START) is None
-    assert catalog.version_as_of(REVENUE, START + dt.timedelta(seconds=15)).version == 0
-    assert catalog.version_as_of(REVENUE, clock.now()).version == 1
+    assert REVENUE not in catalog.versions_as_of(START)
+    assert catalog.versions_as_of(START + dt.timedelta(seconds=15))[REVENUE].version == 0
+    assert catalog.versions_as_of(clock.now())[REVENUE].version == 1
     assert {n: v.version for n, v in catalog.versions_as_of(first.id).items()} == {ORDERS: 0, REVENUE: 0}
     assert {n: v.version for n, v in catalog.versions_as_of(second.id).items()} == {ORDERS: 1, REVENUE: 1, TOP: 0}
     assert catalog.publications() == (second, first)
     assert catalog.publications(1) == (second,)
     with pytest.raises(UserError) as caught:
-        catalog.version_as_of(REVENUE, 99)
+        catalog.versions_as_of(99)
     assert caught.value.code == "PUBLICATION_NOT_FOUND"
 
 
@@ -87,7 +87,7 @@ def test_when_snapshots_were_shown_first(catalog: Catalog, clock: ManualClock) -
     times = {}
     for snapshot in (7, 8, 9):
         see(catalog, ORDERS, snapshot)
-        times[snapshot] = catalog.version_as_of(ORDERS, clock.now()).committed_at
+        times[snapshot] = catalog.versions_as_of(clock.now())[ORDERS].committed_at
         clock.advance(10)
     with catalog.reading() as reader:
         assert reader.first_shown(ORDERS, {7, 9, 11}) == {7: times[7], 9: times[9]}

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from catalog_kit.samples import lake
+from catalog_kit.stream_tables import create_stream_table
 
 from headrace import Headrace, config
 from headrace.algebra.schema import Column
@@ -35,7 +36,7 @@ def defined(project: Path) -> Path:
             use = SourceUse(lake(source), _columns(columns), tuple(columns.split()))
             views = {lake("s.v"): "SELECT * FROM s.big"} if "s.v" in query else {}
             details = Details(query, (), Semantics(), _columns(OUTPUT[name]), (use,), views, (), None)
-            catalog.create_stream_table(Definition(lake(name), query, (lake(source),), details=to_json(details)))
+            create_stream_table(catalog, Definition(lake(name), query, (lake(source),), details=to_json(details)))
     return project
 
 
@@ -45,7 +46,7 @@ def test_the_time_of_a_refresh_is_no_table(project: Path) -> None:
     details = Details(query, (), Semantics(), _columns("id t"), uses, {}, (), None)
     definition = Definition(lake("s.recent"), query, (lake("s.orders"), CLOCK), details=to_json(details))
     with Catalog.open(f"sqlite:///{project / 'headrace.db'}") as catalog:
-        catalog.create_stream_table(definition)
+        create_stream_table(catalog, definition)
     with Headrace(config.load(project)) as hr:
         found = hr.lineage("s.recent", base=True)
     assert found.unknown is None

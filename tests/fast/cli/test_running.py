@@ -15,6 +15,7 @@ from typing import IO
 
 import pytest
 from catalog_kit.samples import lake
+from catalog_kit.stream_tables import create_stream_table
 from click.testing import Result
 from kit.child_process import killed_at_end
 from kit.pipelines import Lake, PublishingWorker, define, scheduler
@@ -70,9 +71,9 @@ def test_definitions_are_printed_as_they_can_be_run(run: Run, project: Path, tmp
     details = to_json(Details(query, (), Semantics(), (), (), {}, (), None))
     with Catalog.open(url) as catalog:
         for name, read in (("c", "b"), ("b", "a")):
-            catalog.create_stream_table(Definition(lake(f"s.{name}"), query, (lake(f"s.{read}"),), details=details))
+            create_stream_table(catalog, Definition(lake(f"s.{name}"), query, (lake(f"s.{read}"),), details=details))
         second = to_json(Details(query, (), Semantics(), (), (), {}, (), None, deployment="green"))
-        catalog.create_stream_table(Definition(lake("s__green.b"), query, (lake("s.a"),), details=second))
+        create_stream_table(catalog, Definition(lake("s__green.b"), query, (lake("s.a"),), details=second))
     one = f"CREATE STREAM TABLE s.b\n  REFRESH MODE AUTO\n  INITIALIZE FALSE\n  AS\n{query}\n;"
     assert run("show-create", "s.b", "-p", project).stdout == f"{one}\n"
     assert run("sql", "SHOW CREATE STREAM TABLE s.b", "-p", project).stdout == f"{one}\n"

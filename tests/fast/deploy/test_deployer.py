@@ -135,7 +135,7 @@ class Unattended:
     def fail(self, name: TableName, code: str, *, retry: bool) -> None:
         now = self.clock.now()
         failed = HistoryEntry(name, now, now, RanAs.FULL, Outcome.FAILED, error_code=code, error_message="no")
-        self.catalog.record_failure(failed)
+        self.catalog.record((failed,))
         self.catalog.note_failure([name], code, "no", lambda _: now if retry else None)
 
     @property
@@ -301,7 +301,7 @@ def test_a_failure_of_another_member_of_its_group_is_no_trouble(unattended: Unat
     assert unattended.step(1) == []
     now = unattended.clock.now()
     lost = HistoryEntry(BLUE, now, now, RanAs.FULL, Outcome.FAILED, error_code="ROLLED_BACK", error_message="no")
-    unattended.catalog.record_failure(lost)
+    unattended.catalog.record((lost,))
     assert unattended.step(1) == []
     assert unattended.public
 

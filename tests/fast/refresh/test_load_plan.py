@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from catalog_kit.ready import ready_catalog
 from catalog_kit.samples import create, define, lake
+from catalog_kit.stream_tables import replace_stream_table
 
 from headrace.algebra.schema import Column
 from headrace.catalog import Catalog, Status
@@ -60,8 +61,8 @@ def test_readers_of_a_column_that_a_new_definition_does_not_give(catalog: Catalo
     k, v = Column("k", "bigint"), Column("v", "bigint")
     for name, columns in ((D, (k,)), (C, (k, v))):
         use = details((k,), SourceUse(B, columns))
-        catalog.replace_stream_table(define(name, B, details=to_json(use)))
-    catalog.replace_stream_table(define(E, A, details=to_json(details((k,), SourceUse(A, (k,))))))
+        replace_stream_table(catalog, define(name, B, details=to_json(use)))
+    replace_stream_table(catalog, define(E, A, details=to_json(details((k,), SourceUse(A, (k,))))))
     tables = {t.name: t for t in catalog.stream_tables() if t.name not in (B, F)}
     assert lose_columns(tables, B, details((k, v))) == set()
     assert lose_columns(tables, B, details((Column("K", "bigint"),))) == {C}

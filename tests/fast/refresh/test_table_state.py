@@ -39,7 +39,7 @@ def test_a_fuse_that_stays_blown_does_not_forget_what_is_usual(catalog: Catalog)
     catalog.record([usual] * ENOUGH)
     for _ in range(50):
         assert judge(Fuse(factor=10), {ORDERS: FEW_ROWS + 1}, known(catalog, REVENUE).history) is not None
-        catalog.record_failure(entry(REVENUE, outcome=Outcome.FAILED, error_code="FUSE_BLOWN"))
+        catalog.record((entry(REVENUE, outcome=Outcome.FAILED, error_code="FUSE_BLOWN"),))
 
 
 def test_surroundings_are_those_of_the_new_definition(catalog: Catalog, url: str) -> None:

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 import sqlalchemy as sa
 from catalog_kit.ready import ready_project
+from catalog_kit.stream_tables import drop_stream_table
 from kit.pipelines import ClockAhead, PublishingWorker, define, failing, full, roots, rules, scheduler
 from kit.waiting import until
 
@@ -398,7 +399,7 @@ def test_a_failure_by_cron_is_tried_again_before_the_next_time(lake_, catalog):
     failed = HistoryEntry(full("b"), NOW, NOW, RanAs.DIFFERENTIAL, Outcome.FAILED)
     worker.fails = failing("b", times=1)
     assert once(catalog, worker, ahead=year).failed == 1
-    catalog.record_failure(failed)
+    catalog.record((failed,))
     assert once(catalog, worker, ahead=year + 60).refreshed == 1
 
 
@@ -993,7 +994,7 @@ def test_a_table_that_is_dropped_while_it_waits_is_forgotten(lake_, catalog):
     worker = PublishingWorker(lake_, catalog, fails=lambda n: n.table == "b" and (begun.set(), free.wait(180)))
     with Running(catalog, worker):
         assert begun.wait(180)
-        catalog.drop_stream_table(full("c"))
+        drop_stream_table(catalog, full("c"))
         lake_.base("s.a")
         until(lambda: worker.ran.count(("x",)) == 2)  # it has looked around since
         free.set()

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from catalog_kit.ready import ready_project
+from catalog_kit.stream_tables import create_stream_table, drop_stream_table
 from click.testing import CliRunner
 
 from headrace.catalog import Catalog, Definition
@@ -28,7 +29,7 @@ def project(tmp_path: Path) -> Path:
 @pytest.fixture
 def catalog(project: Path) -> Catalog:
     catalog = Catalog.open(load(project).catalog_url)
-    catalog.create_stream_table(Definition(STREAM, "SELECT 1", ()))
+    create_stream_table(catalog, Definition(STREAM, "SELECT 1", ()))
     catalog.create_sink("out", "5f0c", "postgres", STREAM, OPTIONS, None)
     return catalog
 
@@ -61,7 +62,7 @@ def test_the_life_of_a_sink_in_the_catalog(catalog: Catalog, project: Path) -> N
     assert run(project, "alter", "out", "--clear-schedule")[0] == 0
     assert catalog.sink("out").schedule is None
     with pytest.raises(UserError, match="HAS_SINKS"):
-        catalog.drop_stream_table(STREAM)
+        drop_stream_table(catalog, STREAM)
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ from headrace.errors import EnvironmentFault, UserError
 from headrace.names import TableName
 
 
-def create_stream_table(connection: Connection, definition: Definition, now: dt.datetime) -> StreamTable:
+def create_stream_table(connection: Connection, definition: Definition, now: dt.datetime) -> None:
     """Define a stream table; a source of that name becomes it, and keeps its versions.
 
     Raises:
@@ -64,20 +64,6 @@ def create_stream_table(connection: Connection, definition: Definition, now: dt.
     }
     connection.execute(sa.insert(t.stream_table).values(values))
     insert_rows(connection, t.dependency, _dependencies(own, definition, ids))
-    wake(connection)
-    return _one(connection, definition.name)
-
-
-def replace_stream_table(connection: Connection, definition: Definition, now: dt.datetime) -> StreamTable:
-    """Give a stream table a new definition; it starts again as NEW, without a frontier.
-
-    Raises:
-        UserError: `STREAM_TABLE_NOT_FOUND`.
-    """
-    own = stream_id(connection, definition.name)
-    _replace(connection, {definition.name: own}, [definition], now)
-    wake(connection)
-    return _one(connection, definition.name)
 
 
 def define(connection: Connection, definitions: Sequence[Definition], now: dt.datetime) -> None:
@@ -163,8 +149,8 @@ def alter_stream_table(
     return _one(connection, name)
 
 
-def drop_stream_tables(connection: Connection, names: Sequence[TableName]) -> tuple[StreamTable, ...]:
-    """Delete stream tables and return them; a relation that others read stays.
+def drop_stream_tables(connection: Connection, names: Sequence[TableName]) -> None:
+    """Delete stream tables; a relation that others read stays.
 
     Raises:
         UserError: `STREAM_TABLE_NOT_FOUND`, `HAS_SINKS`; then none is dropped.
@@ -187,7 +173,6 @@ def drop_stream_tables(connection: Connection, names: Sequence[TableName]) -> tu
     connection.execute(sa.delete(t.relation).where(t.relation.c.id.in_(gone)))
     published.forget(connection, [name for stream in dropped for name in stream.stored])
     wake(connection)
-    return dropped
 
 
 def _read_by_others(connection: Connection, ids: Sequence[int]) -> set[int]:

@@ -154,7 +154,7 @@ def made_since(
     return {parse_name(name): numbered for name, numbered in found.items()}
 
 
-def as_of(connection: Connection, when: dt.datetime | int, name: TableName | None = None) -> dict[TableName, Version]:
+def as_of(connection: Connection, when: dt.datetime | int) -> dict[TableName, Version]:
     """Return the versions that were newest at a time or a publication.
 
     At a publication, a source counts by time: what it had committed when the publication was made.
@@ -165,10 +165,7 @@ def as_of(connection: Connection, when: dt.datetime | int, name: TableName | Non
         reached = sa.or_(own <= when, sa.and_(own.is_(None), t.version.c.committed_at <= moment))
     else:
         reached = t.version.c.committed_at <= when
-    query = _newest(reached)
-    if name is not None:
-        query = query.where(t.relation.c.name == stored_name(name))
-    return _fetch(connection, query)
+    return _fetch(connection, _newest(reached))
 
 
 def publication(connection: Connection, uuid: str) -> PublicationRecord | None:

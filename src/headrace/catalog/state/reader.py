@@ -21,7 +21,7 @@ from headrace.catalog.coordination.leases import is_live, lease_of
 from headrace.catalog.definitions import deployments, greens
 from headrace.catalog.definitions.deployments import AutoDeployment
 from headrace.catalog.definitions.known_definitions import KnownDefinitions
-from headrace.catalog.publishing import pointers, staging_namespaces, versions
+from headrace.catalog.publishing import pointers, versions
 from headrace.catalog.records import (
     ForeignWrite,
     Green,
@@ -148,18 +148,6 @@ class Reader:
         """Return the sources of every stream table, in the order they were given."""
         return {table.name: table.sources for table in self.stream_tables() if table.sources}
 
-    def consumers(self, name: TableName) -> tuple[TableName, ...]:
-        """Return the stream tables that read a relation directly, by name."""
-        query = (
-            sa.select(_STREAM.c.name)
-            .select_from(t.dependency)
-            .join(_STREAM, _STREAM.c.id == t.dependency.c.stream_id)
-            .join(_SOURCE, _SOURCE.c.id == t.dependency.c.source_id)
-            .where(_SOURCE.c.name == stored_name(name))
-            .order_by(_STREAM.c.name)
-        )
-        return tuple(parse_name(text) for text in self._connection.execute(query).scalars())
-
     def frontier(self, name: TableName) -> Frontier:
         """Return a stream table's frontier; empty while it was never published."""
         return self._frontiers(_FRONTIER, {"name": stored_name(name)}).get(name, Frontier())
@@ -231,16 +219,6 @@ class Reader:
     def first_shown(self, name: TableName, snapshots: Collection[int]) -> dict[int, dt.datetime]:
         """Return when snapshots of a relation were first published; others are left out."""
         return versions.first_shown(self._connection, name, snapshots)
-
-    def version_as_of(self, name: TableName, when: dt.datetime | int) -> Version | None:
-        """Return the version that was newest at a time or at a publication (by id).
-
-        None when there was none.
-
-        Raises:
-            UserError: `PUBLICATION_NOT_FOUND`.
-        """
-        return versions.as_of(self._connection, when, name).get(name)
 
     def versions_as_of(self, when: dt.datetime | int) -> dict[TableName, Version]:
         """For every relation, the version that was newest at a time or at a publication (by id).
@@ -344,10 +322,6 @@ class Reader:
 
     def _leases(self, query: sa.Select[Any]) -> tuple[Lease, ...]:
         return tuple(map(lease_of, self._connection.execute(query)))
-
-    def empty_namespaces(self) -> set[str]:
-        """Return namespaces of `staging` that have no table."""
-        return staging_namespaces.empty(self._connection)
 
     def dirty_staging(self) -> tuple[TableName, ...]:
         """Return tables (as `lake` names) whose `staging` pointer differs from `lake`."""

@@ -33,6 +33,7 @@ INTEGRATIONS = {
             "headrace.sql.reader.syntax.statement_cursor",
             "headrace.sql.reader.syntax.tokens",
             "headrace.statements.grammar",
+            "headrace.statements.parsed_statements",
             "headrace.suggestions",
         }
     )

@@ -19,7 +19,7 @@ from headrace.project.moved_project import refuse_moved
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from headrace.statements.grammar import Statement
+    from headrace.statements.parsed_statements import Statement
 
 
 def open(path_or_settings: str | Path | config.Settings = ".", *, spark: SparkSession | None = None) -> Headrace:

@@ -28,349 +28,59 @@ other statement is Spark's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from headrace.errors import HeadraceError, place_at
 from headrace.sinks.registry import KINDS as SINK_KINDS
 from headrace.sinks.registry import sink_kind_of
-from headrace.sinks.sink_kind import SinkRequest
 from headrace.sources.registry import KINDS, read_kind
-from headrace.sources.source_kind import KindOfNodes, SourceRequest
-from headrace.sql.reader.syntax.cursor import Cursor
+from headrace.sources.source_kind import KindOfNodes
 from headrace.sql.reader.syntax.from_clause import dotted_name
 from headrace.sql.reader.syntax.statement_cursor import StatementCursor
 from headrace.statements import forms
 from headrace.statements.forms import Name
+from headrace.statements.parsed_statements import (
+    AdvanceWatermark,
+    AlterDeployment,
+    AlterShard,
+    AlterSink,
+    AlterSource,
+    AlterStreamTable,
+    CreateGreen,
+    CreateRefreshGroup,
+    CreateSink,
+    CreateSource,
+    CreateStreamTable,
+    CreateWatermarkGroup,
+    DeclareKey,
+    DropKey,
+    DropRefreshGroup,
+    DropSink,
+    DropSource,
+    DropStreamTable,
+    DropWatermarkGroup,
+    EndGreen,
+    ExplainStreamTable,
+    Query,
+    RefreshStreamTable,
+    RepairStreamTable,
+    ResolveFuse,
+    SetGate,
+    ShowCreateStreamTable,
+    ShowDeployments,
+    ShowGates,
+    ShowKeys,
+    ShowSinks,
+    ShowSources,
+    ShowStreamTables,
+    ShowWatermarks,
+    SparkStatement,
+    Statement,
+    VerifySink,
+)
 from headrace.statements.script import Part, split_script
-
-
-@dataclass(frozen=True, slots=True)
-class Query:
-    """A query inside a statement.
-
-    Args:
-        sql: Its text as written.
-        start: Offset of its first character in the script.
-    """
-
-    sql: str
-    start: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Statement:
-    """A statement of a script.
-
-    Args:
-        sql: Its text.
-        start: Offset of its first character in the script.
-    """
-
-    sql: str = ""
-    start: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SparkStatement(Statement):
-    """A statement that Spark runs."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CreateStreamTable(Statement):
-    """CREATE STREAM TABLE; `refresh_mode` is upper-case."""
-
-    name: Name
-    query: Query
-    schedule: str | None = None
-    refresh_mode: str = "AUTO"
-    or_replace: bool = False
-    if_not_exists: bool = False
-    properties: dict[str, str] = field(default_factory=dict)
-    initialize: bool = True
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AlterStreamTable(Statement):
-    """ALTER STREAM TABLE; None leaves a setting as it is."""
-
-    name: Name
-    schedule: str | None = None
-    refresh_mode: str | None = None
-    query: Query | None = None
-    drop_schedule: bool = False
-    properties: dict[str, str] = field(default_factory=dict)
-    drop_properties: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResolveFuse(Statement):
-    """ALTER STREAM TABLE … RESOLVE FUSE; `resolution` as written, upper-case."""
-
-    name: Name
-    resolution: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DropStreamTable(Statement):
-    """DROP STREAM TABLE; `cascade` drops its consumers too."""
-
-    name: Name
-    if_exists: bool = False
-    cascade: bool = False
-    deployment: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RefreshStreamTable(Statement):
-    """REFRESH STREAM TABLE; no names means all of them."""
-
-    names: tuple[Name, ...] = ()
-    full: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RepairStreamTable(Statement):
-    """REPAIR STREAM TABLE; no names means all that are damaged."""
-
-    names: tuple[Name, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExplainStreamTable(Statement):
-    """EXPLAIN STREAM TABLE, of a table or of a query; `refresh_mode` as asked for."""
-
-    name: Name | None = None
-    query: Query | None = None
-    refresh_mode: str | None = None
-    analyze: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShowStreamTables(Statement):
-    """SHOW STREAM TABLES; the pattern is Spark's, with `*` and `|`."""
-
-    namespace: Name | None = None
-    like: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShowCreateStreamTable(Statement):
-    """SHOW CREATE STREAM TABLE."""
-
-    names: tuple[Name, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CreateGreen(Statement):
-    """CREATE GREEN STREAM TABLE; None leaves what the public stream table has."""
-
-    name: Name
-    deployment: str = "green"
-    query: Query | None = None
-    schedule: str | None = None
-    refresh_mode: str | None = None
-    properties: dict[str, str] = field(default_factory=dict)
-    initialize: bool = True
-    auto_promote: dict[str, str] | None = None
-    new: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AlterDeployment(Statement):
-    """ALTER DEPLOYMENT; None for NO AUTO PROMOTE."""
-
-    deployment: str
-    auto_promote: dict[str, str] | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EndGreen(Statement):
-    """PROMOTE, ROLLBACK or CANCEL, of a green stream table or of a deployment."""
-
-    verb: str
-    name: Name | None = None
-    deployment: str | None = None
-    force: bool = False
-    verify: bool = False
-    dry_run: bool = False
-    properties: dict[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShowDeployments(Statement):
-    """SHOW DEPLOYMENTS."""
-
-    properties: dict[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CreateSource(Statement):
-    """CREATE SOURCE, as its kind has read it."""
-
-    name: str
-    kind: str
-    request: SourceRequest
-    if_not_exists: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AlterSource(Statement):
-    """ALTER SOURCE; `change` is ADD, DROP or RESNAPSHOT, which without tables means all of them."""
-
-    name: str
-    change: str
-    tables: tuple[str, ...] = ()
-    text_columns: tuple[str, ...] = ()
-    shards: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AlterShard(Statement):
-    """ALTER SOURCE … SHARD; `change` is ADD with a node, DROP, or MOVE with a URL."""
-
-    name: str
-    change: str
-    shard: str = ""
-    url: str = ""
-    node: object = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DropSource(Statement):
-    """DROP SOURCE."""
-
-    name: str
-    if_exists: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CreateSink(Statement):
-    """CREATE SINK, as its kind has read it."""
-
-    name: str
-    stream: Name
-    kind: str
-    request: SinkRequest
-    schedule: str | None = None
-    if_not_exists: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AlterSink(Statement):
-    """ALTER SINK; `change` is SET, DROP, RESYNC, PAUSE or RESUME."""
-
-    name: str
-    change: str
-    schedule: str | None = None
-    options: Mapping[str, object] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DropSink(Statement):
-    """DROP SINK."""
-
-    name: str
-    if_exists: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VerifySink(Statement):
-    """VERIFY SINK."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CreateRefreshGroup(Statement):
-    """CREATE REFRESH GROUP."""
-
-    name: str
-    members: tuple[Name, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DropRefreshGroup(Statement):
-    """DROP REFRESH GROUP."""
-
-    name: str
-    if_exists: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SetGate(Statement):
-    """CLOSE GATE, OPEN GATE; a name of one part may be that of a database source."""
-
-    sources: tuple[Name, ...]
-    closes: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShowGates(Statement):
-    """SHOW GATES."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeclareKey(Statement):
-    """DECLARE KEY."""
-
-    source: Name
-    columns: tuple[str, ...]
-    check: bool = True
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DropKey(Statement):
-    """DROP KEY."""
-
-    source: Name
-    columns: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShowKeys(Statement):
-    """SHOW KEYS."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CreateWatermarkGroup(Statement):
-    """CREATE WATERMARK GROUP."""
-
-    name: str
-    sources: tuple[Name, ...]
-    tolerance: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DropWatermarkGroup(Statement):
-    """DROP WATERMARK GROUP."""
-
-    name: str
-    if_exists: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AdvanceWatermark(Statement):
-    """ADVANCE WATERMARK."""
-
-    source: Name
-    moment: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShowWatermarks(Statement):
-    """SHOW WATERMARKS."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShowSinks(Statement):
-    """SHOW SINKS."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShowSources(Statement):
-    """SHOW SOURCES."""
 
 
 def parse_script(script: str) -> tuple[Statement, ...]:
@@ -380,20 +90,6 @@ def parse_script(script: str) -> tuple[Statement, ...]:
         UserError: `SYNTAX_ERROR` with line, caret and the right form.
     """
     return tuple(_statement(script, part) for part in split_script(script))
-
-
-def parse_statement(sql: str) -> Statement:
-    """Read a single statement.
-
-    Raises:
-        UserError: `SYNTAX_ERROR`, also for no or several statements.
-    """
-    statements = parse_script(sql)
-    if len(statements) != 1:
-        cursor = Cursor(sql)
-        cursor.at = len(split_script(sql)[0].tokens) + 1 if statements else 0
-        raise cursor.error("One statement was expected here", "Run several statements with a script.")
-    return statements[0]
 
 
 class _Reader(StatementCursor):
@@ -457,18 +153,26 @@ class _TableOptions:
     initialize: bool = True
     properties: dict[str, str] = field(default_factory=dict)
 
+    def take_setting(self, reader: _Reader) -> bool:
+        """Read a schedule or a refresh mode, if one is next."""
+        if reader.take("SCHEDULE"):
+            self.schedule = reader.string("A schedule")
+        elif reader.take("REFRESH"):
+            reader.need("MODE")
+            self.refresh_mode = reader.mode("AUTO", "FULL", "DIFFERENTIAL")
+        else:
+            return False
+        return True
+
     def read(self, reader: _Reader) -> None:
         """Read the next option.
 
         Raises:
             UserError: `SYNTAX_ERROR` where none stands.
         """
-        if reader.take("SCHEDULE"):
-            self.schedule = reader.string("A schedule")
-        elif reader.take("REFRESH"):
-            reader.need("MODE")
-            self.refresh_mode = reader.mode("AUTO", "FULL", "DIFFERENTIAL")
-        elif reader.take("WITH"):
+        if self.take_setting(reader):
+            return
+        if reader.take("WITH"):
             self.properties |= reader.properties()
         elif reader.take("INITIALIZE"):
             self.initialize = reader.mode("TRUE", "FALSE") == "TRUE"
@@ -497,45 +201,33 @@ def _create(reader: _Reader) -> Statement:
 
 def _alter(reader: _Reader) -> Statement:
     name = reader.table()
-    schedule, mode, query, drop = None, None, None, False
-    properties: dict[str, str] = {}
-    dropped: tuple[str, ...] = ()
     if reader.take("RESOLVE"):
         reader.need("FUSE")
-        resolution = reader.mode("APPLY", "SKIP", "REINITIALIZE")
-        return ResolveFuse(name=name, resolution=resolution)
+        return ResolveFuse(name=name, resolution=reader.mode("APPLY", "SKIP", "REINITIALIZE"))
     if reader.take("DROP"):
         if reader.take("PROPERTIES"):
-            dropped = reader.keys()
-        else:
-            reader.need("SCHEDULE")
-            drop = True
-    else:
-        reader.need("SET")
-        while True:
-            if reader.take("SCHEDULE"):
-                schedule = reader.string("A schedule")
-            elif reader.take("REFRESH"):
-                reader.need("MODE")
-                mode = reader.mode("AUTO", "FULL", "DIFFERENTIAL")
-            elif reader.take("QUERY"):
-                reader.need("AS")
-                query = reader.query()
-            elif reader.take("PROPERTIES"):
-                properties |= reader.properties()
-            else:
-                raise reader.fail("SCHEDULE, REFRESH MODE, PROPERTIES or QUERY AS was expected here")
-            if not reader.take(","):
-                break
-            reader.take("SET")
+            return AlterStreamTable(name=name, drop_properties=reader.keys())
+        reader.need("SCHEDULE")
+        return AlterStreamTable(name=name, drop_schedule=True)
+    reader.need("SET")
+    given, query = _TableOptions(), None
+    while True:
+        if reader.take("QUERY"):
+            reader.need("AS")
+            query = reader.query()
+        elif reader.take("PROPERTIES"):
+            given.properties |= reader.properties()
+        elif not given.take_setting(reader):
+            raise reader.fail("SCHEDULE, REFRESH MODE, PROPERTIES or QUERY AS was expected here")
+        if not reader.take(","):
+            break
+        reader.take("SET")
     return AlterStreamTable(
         name=name,
-        schedule=schedule,
-        refresh_mode=mode,
+        schedule=given.schedule,
+        refresh_mode=given.refresh_mode,
         query=query,
-        drop_schedule=drop,
-        properties=properties,
-        drop_properties=dropped,
+        properties=given.properties,
     )
 
 

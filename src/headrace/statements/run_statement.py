@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.errors import HeadraceError, UserError, place_at
 from headrace.names import LAKE, quote, split_identifier
-from headrace.statements import grammar as st
+from headrace.statements import parsed_statements as st
 from headrace.suggestions import suggesting_tables
 
 if TYPE_CHECKING:

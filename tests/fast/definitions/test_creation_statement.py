@@ -13,7 +13,8 @@ from headrace.definitions.details import Details, to_json
 from headrace.names import TableName
 from headrace.semantics import Semantics
 from headrace.sql.reader.syntax.statement_cursor import string_literal, string_value
-from headrace.statements.grammar import CreateStreamTable, SparkStatement, Statement, parse_script
+from headrace.statements.grammar import parse_script
+from headrace.statements.parsed_statements import CreateStreamTable, SparkStatement, Statement
 
 NOW = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 CATALOGS = frozenset({"lake", "staging", "other"})

@@ -13,6 +13,7 @@ from catalog_kit.ready import ready_project
 from click.testing import CliRunner
 from kit.folder_kind import DOOMED, FOLDER, MARK
 from kit.house import NoSpark
+from kit.one_statement import parse_statement
 
 from headrace.api.database_sources import Sources
 from headrace.api.facade import Headrace
@@ -25,7 +26,7 @@ from headrace.landing import source_watch
 from headrace.names import TableName
 from headrace.sources import registry
 from headrace.sources.source_kind import SourceRequest
-from headrace.statements.grammar import CreateSource, parse_statement
+from headrace.statements.parsed_statements import CreateSource
 
 
 @pytest.fixture(autouse=True)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from kit.one_statement import parse_statement
 
 from headrace.errors import UserError
-from headrace.statements.grammar import (
+from headrace.statements.grammar import parse_script
+from headrace.statements.parsed_statements import (
     AdvanceWatermark,
     AlterDeployment,
     AlterStreamTable,
@@ -31,8 +33,6 @@ from headrace.statements.grammar import (
     ShowWatermarks,
     SparkStatement,
     Statement,
-    parse_script,
-    parse_statement,
 )
 
 
@@ -231,12 +231,6 @@ def test_mistakes_are_shown_with_place_and_form(sql: str, at: str, hint: str) ->
     assert place.line == 2
     assert place.column == (2 + sql.rindex(at) + 1 if at else 2 + len(sql) + 1)
     assert hint in (error.value.hint or "")
-
-
-@pytest.mark.parametrize("sql", ["", "SELECT 1; SELECT 2"])
-def test_one_statement_means_one(sql: str) -> None:
-    with pytest.raises(UserError):
-        parse_statement(sql)
 
 
 @pytest.mark.parametrize(

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import pytest
+from kit.one_statement import parse_statement
 
 from headrace.errors import Unsupported, UserError
 from headrace.sinks.sink_kind import SinkRequest
-from headrace.statements.grammar import (
+from headrace.statements.grammar import parse_script
+from headrace.statements.parsed_statements import (
     AlterSink,
     CreateSink,
     DropSink,
     ShowSinks,
     Statement,
     VerifySink,
-    parse_script,
-    parse_statement,
 )
 
 

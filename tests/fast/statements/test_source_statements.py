@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from kit.one_statement import parse_statement
 
 from headrace.errors import UserError
 from headrace.sources.postgres.source_tables import SourceTable, source_table
-from headrace.statements.grammar import AlterSource, parse_statement
+from headrace.statements.parsed_statements import AlterSource
 
 
 def read(sql: str) -> tuple[object, ...]:

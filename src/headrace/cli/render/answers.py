@@ -15,7 +15,7 @@ from headrace.results.refresh_results import plain_float
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from headrace.statements.grammar import Statement
+    from headrace.statements.parsed_statements import Statement
 
 NUMBERS = ("int", "bigint", "smallint", "tinyint", "float", "double", "decimal")
 
@@ -132,7 +132,7 @@ def nothing(statement: Statement) -> Iterator[RenderableType]:
     Args:
         statement: The statement, of whose result `is_nothing` holds.
     """
-    from headrace.statements.grammar import (
+    from headrace.statements.parsed_statements import (
         DropRefreshGroup,
         DropSink,
         DropSource,

@@ -9,6 +9,7 @@ import psycopg
 import pytest
 from kit.logical import LogicalServer
 from kit.mirrored import Follower, truth
+from kit.one_statement import parse_statement
 from kit.standby import Standby, standby
 
 from headrace.errors import EnvironmentFault, UserError
@@ -18,7 +19,7 @@ from headrace.sources.postgres.setup.preflight import check_server
 from headrace.sources.postgres.triggers.trigger_capture import TriggerCapture
 from headrace.sources.postgres.wal.server_promotion import FAILOVER_SLOTS, left_at
 from headrace.sources.postgres.wal.wal_capture import PostgresCapture
-from headrace.statements.grammar import CreateSource, parse_statement
+from headrace.statements.parsed_statements import CreateSource
 
 
 @dataclass

@@ -11,6 +11,7 @@ from typing import Any
 import psycopg
 import pytest
 from kit.logical import LogicalServer
+from kit.one_statement import parse_statement
 from kit.sharded import KeyTwice, MirrorRow, ShardFollower, moved_to, truth
 from kit.standby import standby
 from psycopg.conninfo import conninfo_to_dict
@@ -29,7 +30,7 @@ from headrace.sources.postgres.spool.landing_sql import Spooled
 from headrace.sources.postgres.wal import slots as wal_slots
 from headrace.sources.postgres.wal import wal_capture
 from headrace.sources.source_kind import SourceRequest
-from headrace.statements.grammar import CreateSource, parse_statement
+from headrace.statements.parsed_statements import CreateSource
 
 TABLE = "CREATE TABLE orders (id int PRIMARY KEY, amount bigint, note text)"
 

@@ -12,6 +12,7 @@ import psycopg
 import pytest
 from kit.logical import LogicalServer
 from kit.mirrored import Follower, check_taken_anew, truth
+from kit.one_statement import parse_statement
 
 from headrace.errors import EnvironmentFault, UserError
 from headrace.sources.postgres.health.server_health import check, health
@@ -21,7 +22,7 @@ from headrace.sources.postgres.setup.projection import Part
 from headrace.sources.postgres.triggers import install_triggers
 from headrace.sources.postgres.triggers.change_tables import suffix_of
 from headrace.sources.postgres.triggers.trigger_capture import TriggerCapture
-from headrace.statements.grammar import CreateSource, parse_statement
+from headrace.statements.parsed_statements import CreateSource
 
 SCHEMA = "headrace_f"
 

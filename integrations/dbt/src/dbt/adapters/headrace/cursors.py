@@ -10,7 +10,8 @@ from dbt.adapters.headrace.failures import as_dbt_error
 from dbt.adapters.headrace.projects import Project
 
 from headrace.errors import UserError
-from headrace.statements.grammar import SparkStatement, parse_script
+from headrace.statements.grammar import parse_script
+from headrace.statements.parsed_statements import SparkStatement
 
 Described = tuple[str, str, None, None, None, None, bool]
 

@@ -10,7 +10,8 @@ from headrace.errors import UserError
 from headrace.schedule import parse_schedule
 from headrace.sql.reader.syntax.statement_cursor import string_literal
 from headrace.sql.reader.syntax.tokens import tokenize
-from headrace.statements.grammar import CreateStreamTable, parse_script
+from headrace.statements.grammar import parse_script
+from headrace.statements.parsed_statements import CreateStreamTable
 
 MODES = ("AUTO", "FULL", "DIFFERENTIAL")
 

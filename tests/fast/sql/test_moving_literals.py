@@ -49,6 +49,16 @@ MOVING = [
     "SELECT id FROM e WHERE text || 'today'::date > 'x'",
     "SELECT id, size(filter(array(day), text -> if(id > 1, text, text) = 'today')) AS n FROM e",
     "SELECT id, size(filter(array(day), (text, i) -> if(id > 1, text, text) = 'today')) AS n FROM e",
+    "SELECT id, try_cast(x AS DATE) AS day FROM (SELECT id, 'today' AS x FROM e) AS w",
+    "WITH w AS (SELECT id, day, 'today' AS x FROM e) SELECT id FROM w WHERE day >= CAST(x AS DATE)",
+    "WITH w AS (SELECT id, day, 'today' AS x FROM e) SELECT t.id FROM w JOIN t ON t.id = w.id AND w.day = w.x",
+    "SELECT id FROM (SELECT id, day, 'x' AS x FROM e UNION ALL SELECT id, day, 'now' FROM e) AS w WHERE day = x",
+    "SELECT id FROM (SELECT id, day, '' AS x FROM e) AS w WHERE day = concat(x, 'today')",
+    "SELECT id FROM (SELECT id, day, '' AS x FROM e) AS w WHERE day = x || 'today'",
+    "SELECT id FROM (SELECT id, text, 'now' AS x, day FROM e) AS w WHERE x IN (text, day)",
+    "SELECT id, CASE x WHEN text THEN 1 WHEN day THEN 2 END AS n FROM (SELECT id, text, 'now' AS x, day FROM e) AS w",
+    "SELECT id FROM (SELECT id, 'now' AS x, day FROM e) AS w WHERE x IS DISTINCT FROM day",
+    "SELECT x, count_if(try_cast(x AS DATE) > day) AS n FROM (SELECT 'now' AS x, day FROM e) AS w GROUP BY x",
 ]
 
 
@@ -95,6 +105,12 @@ TEXTS = [
     "SELECT id FROM t WHERE instr(s, 'now') > 1 OR locate('now', s) > 1 OR contains(s, 'now')",
     "SELECT id, split_part(s, 'now', 1) AS x, upper(concat(s, 'now')) AS y FROM t",
     "SELECT id, size(split(s, 'now')) AS n, array_join(array(s, s), 'now') AS x FROM t",
+    "SELECT x, count(*) AS n FROM (SELECT 'now' AS x FROM t UNION ALL SELECT 'today' FROM u) AS w "
+    "WHERE x = 'today' OR x LIKE 't%' OR x IN ('now', 'later') OR x IS NOT NULL GROUP BY x ORDER BY x",
+    "SELECT CASE x WHEN 'now' THEN 1 WHEN 'today' THEN 2 END AS n, x, id FROM (SELECT id, 'today' AS x FROM t) AS w",
+    "SELECT w.id FROM (SELECT id, 'now' AS x FROM t) AS w JOIN u ON w.x = u.s AND w.id = u.id",
+    "SELECT id, x || s AS y, coalesce(s, x) AS z FROM (SELECT id, s, 'now' AS x FROM t) AS w",
+    "SELECT id, day FROM (SELECT id, day, 'now' AS x FROM e) AS w WHERE day >= DATE '2026-01-01' AND x > 'm'",
 ]
 
 

@@ -2,7 +2,8 @@
 
 Wherever Spark casts a constant text to a date or timestamp, by its own rules or by the query's, it makes of 'today' the
 day on which the query runs. Such a text is refused unless it can be seen that none is made of it: it is all that a
-column shows, it is compared with texts, or what it is a part of is a text and no constant.
+column shows, it is compared with texts, or what it is a part of is a text and no constant. So is a column that holds
+nothing else, as the text may stand in its place; see `constant_columns`.
 Source: rule SpecialDatetimeValues of Spark's optimizer.
 """
 
@@ -26,9 +27,10 @@ from headrace.algebra.relations import (
     Window,
 )
 from headrace.algebra.scalar import Scalar
-from headrace.algebra.tree import nodes
+from headrace.algebra.tree import inputs_first
 from headrace.algebra.words import Kind, Word, Words, closing
 from headrace.errors import Place, Unsupported, UserError
+from headrace.sql.reader.functions.constant_columns import Constants, constant_columns, together
 from headrace.sql.reader.functions.ties import TypesOf
 from headrace.sql.reader.refusals import Refusal, not_deterministic
 from headrace.sql.reader.syntax.tokens import is_string, words
@@ -76,13 +78,22 @@ def moving_literals(tree: Relation, types_of: TypesOf, written: Mapping[str, Pla
     if not written:
         return ()
     found: dict[str, None] = {}
-    for node in nodes(tree):
+    constant = constant_columns(tree, written)
+    for node in inputs_first(tree):
+        constants = together([constant[id(each)] for each in node.inputs])
         for scalar in _scalars(node):
             for at, word in enumerate(scalar.words):
-                moves = word.kind is Kind.LITERAL and word.text in written and word.text not in found
-                if moves and not _Literal(scalar.words, at, node, types_of).stays_text:
-                    found[word.text] = None
+                texts = [text for text in _texts(word, constants) if text in written and text not in found]
+                if texts and not _Text(scalar.words, at, node, constants, types_of).stays_text:
+                    found |= dict.fromkeys(texts)
     return tuple(not_deterministic(text, written[text], "depends on when it runs") for text in found)
+
+
+def _texts(word: Word, constants: Constants) -> Iterable[str]:
+    """Return the literals that a word may be."""
+    if word.kind is Kind.LITERAL:
+        return (word.text,)
+    return sorted(constants.get(word.name, ())) if word.kind is Kind.COLUMN else ()
 
 
 def _scalars(node: Relation) -> Iterator[Scalar]:
@@ -109,20 +120,22 @@ def _scalars(node: Relation) -> Iterator[Scalar]:
                 yield from (own.call, *(key.scalar for key in own.order))
 
 
-class _Literal:
-    """A literal in a scalar.
+class _Text:
+    """A literal, or a column in whose place it may stand, in a scalar.
 
     Args:
         words: The scalar's words.
         at: Which of them it is.
         node: Whose scalar it is.
+        constants: Constant columns that the scalar may read.
         types_of: Spark's column types of a relation.
     """
 
-    def __init__(self, words: Words, at: int, node: Relation, types_of: TypesOf) -> None:
+    def __init__(self, words: Words, at: int, node: Relation, constants: Constants, types_of: TypesOf) -> None:
         self.words = words
         self.at = at
         self.node = node
+        self.constants = constants
         self.types_of = types_of
 
     @property
@@ -131,6 +144,8 @@ class _Literal:
         before, behind = self.word(self.at - 1), self.word(self.at + 1)
         if len(self.words) == 1 or (before in _PATTERNS and behind in _BEHIND_OPERAND):
             return True
+        if before in _BEFORE_OPERAND and self.is_asked_about:
+            return True
         if _JOINS in (before, behind):
             return self.in_concatenation(before, behind)
         if before in _COMPARISONS and behind in _BEHIND_OPERAND:
@@ -138,8 +153,8 @@ class _Literal:
         if behind in _COMPARISONS and before in _BEFORE_OPERAND:
             return self.is_text(self.operand_behind(self.at + 2))
         if before == "[" and behind == "]":
-            return self.is_of(("map<string",), self.operand_before(self.at - 2))
-        if before in ("WHEN", "THEN", "ELSE"):
+            return self.varies_as(("map<string",), self.operand_before(self.at - 2))
+        if before in ("CASE", "WHEN", "THEN", "ELSE"):
             return self.in_case(before, behind)
         return before in ("(", ",") and behind in (")", ",") and self.in_brackets()
 
@@ -149,15 +164,38 @@ class _Literal:
             return ""
         return self.words[at].name if self.words[at].kind is Kind.OPERATOR else " "
 
+    @property
+    def is_asked_about(self) -> bool:
+        """Return whether it is compared with a pattern, a list of texts or NULL."""
+        negated = self.word(self.at + 1) == "NOT"
+        asks = self.at + 1 + negated
+        match self.word(asks):
+            case "IN":
+                end = closing(self.words, asks + 1)
+                return end > 0 and self.are_texts(split_at(self.words[asks + 2 : end], ","))
+            case "IS" if not negated:
+                asked = [each.text.upper() for each in self.words[asks + 1 : asks + 3]]
+                return "NULL" in (asked if asked[:1] == ["NOT"] else asked[:1])
+            case pattern:
+                return pattern in _PATTERNS
+
     def in_case(self, before: str, behind: str) -> bool:
-        start = self.opening(("CASE",), ("END",))
+        start = self.at - 1 if before == "CASE" else self.opening(("CASE",), ("END",))
         end = self.closing_case(start)
         if start < 0 or end < 0:
             return False
+        if before == "CASE":
+            return behind == "WHEN" and self.are_texts(self.compared_in_case(start, end))
         if before == "WHEN":
             simple = next(i for i in range(start, self.at) if self.word(i) == "WHEN")
             return behind == "THEN" and self.is_text(self.words[start + 1 : simple])
-        return behind in ("WHEN", "ELSE", "END") and self.is_text(self.words[start : end + 1])
+        return behind in ("WHEN", "ELSE", "END") and self.varies_as(_TEXT, self.words[start : end + 1])
+
+    def compared_in_case(self, start: int, end: int) -> Iterator[Words]:
+        """Yield what stands between WHEN and THEN of a CASE, in those within it, too."""
+        for at in range(start, end):
+            if self.word(at) == "WHEN":
+                yield self.words[at + 1 : next(i for i in range(at, end) if self.word(i) == "THEN")]
 
     def in_concatenation(self, before: str, behind: str) -> bool:
         """Return whether `||` joins it to what reads a column.
@@ -169,7 +207,7 @@ class _Literal:
         left, right = self.past_constants(-1), self.past_constants(1)
         start = self.start_of(left - 1) if self.word(left) == _JOINS else -1
         end = self.end_of(right + 1) if self.word(right) == _JOINS else -1
-        return (start >= 0 and _reads(self.words[start:left])) or _reads(self.words[right + 1 : end + 1])
+        return (start >= 0 and self.varies(self.words[start:left])) or self.varies(self.words[right + 1 : end + 1])
 
     def past_constants(self, step: int) -> int:
         """Return where, to the left or the right, the first `||` stands that joins no constant."""
@@ -186,17 +224,17 @@ class _Literal:
         within = split_at(self.words[start + 1 : end], ",")
         if self.word(start - 1) == "IN":
             compared = self.operand_before(start - (3 if self.word(start - 2) == "NOT" else 2))
-            return self.is_text(compared) and all(_is_constant(each) or self.is_text(each) for each in within)
+            return self.is_text(compared) and self.are_texts(within)
         if self.words[start - 1].kind is not Kind.FUNCTION:
             return False
         function, whole = self.words[start - 1].name, self.words[start - 1 : end + 1]
         nth = len(split_at(self.words[start + 1 : self.at], ",")) - 1
         result = function == "decode" and nth > 0 and (nth % 2 == 0 or nth == len(within) - 1)
         if function in _OF_THEIR_TYPE or result:
-            return self.is_text(whole)
+            return self.varies_as(_TEXT, whole)
         if function in _OF_THEIR_FIRST:
-            return self.is_of(_OF_THEIR_FIRST[function], within[0])
-        return function in _OF_TEXTS and _reads(whole)
+            return self.varies_as(_OF_THEIR_FIRST[function], within[0])
+        return function in _OF_TEXTS and self.varies(whole)
 
     def opening(self, opens: tuple[str, ...], closes: tuple[str, ...]) -> int:
         """Return where the innermost part around it begins; -1 for none."""
@@ -221,7 +259,7 @@ class _Literal:
         return self.words[start : last + 1] if start >= 0 and self.word(start - 1) in _BEFORE_OPERAND else ()
 
     def start_of(self, last: int) -> int:
-        """Return where the column, brackets or call begin that end at a place; -1 for anything else."""
+        """Return where the column, text, brackets or call begin that end at a place; -1 for anything else."""
         at = last
         while at > 1 and self.words[at].kind is Kind.LITERAL and self.word(at - 1) == ".":
             at -= 2
@@ -231,7 +269,7 @@ class _Literal:
                 depth += (self.word(start) in (")", "]")) - (self.word(start) in ("(", "["))
                 if not depth:
                     return start - (start > 0 and self.words[start - 1].kind is Kind.FUNCTION)
-        return at if at >= 0 and self.words[at].kind is Kind.COLUMN else -1
+        return at if at >= 0 and _is_short(self.words[at]) else -1
 
     def operand_behind(self, first: int) -> Words:
         """Return the operand that begins at a place, where it can be told; else nothing."""
@@ -239,29 +277,37 @@ class _Literal:
         return self.words[first : end + 1] if self.word(end + 1) in _BEHIND_OPERAND else ()
 
     def end_of(self, first: int) -> int:
-        """Return where the column, brackets or call end that begin at a place; -1 for anything else."""
+        """Return where the column, text, brackets or call end that begin at a place; -1 for anything else."""
         at = first
         if at < len(self.words) and self.words[at].kind is Kind.FUNCTION:
             at += 1
         if self.word(at) == "(":
             at = closing(self.words, at)
-        elif at != first or at >= len(self.words) or self.words[at].kind is not Kind.COLUMN:
+        elif at != first or at >= len(self.words) or not _is_short(self.words[at]):
             return -1
         while at >= 0 and self.word(at + 1) == "." and at + 2 < len(self.words):
             at += 2
         return at
 
-    def is_text(self, operand: Words) -> bool:
-        """Return whether an operand is known to be a text, and no constant."""
-        return self.is_of(_TEXT, operand)
+    def are_texts(self, operands: Iterable[Words]) -> bool:
+        """Return whether operands are known to be texts or NULL."""
+        return all(_is_constant(each) or self.is_text(each) for each in operands)
 
-    def is_of(self, types: tuple[str, ...], operand: Words) -> bool:
-        """Return whether an operand reads a column, and its type is known to begin so."""
-        return (self.type_of(operand) or "").startswith(types)
+    def is_text(self, operand: Words) -> bool:
+        """Return whether an operand is known to be a text, if only a constant one."""
+        return (self.type_of(operand) or "").startswith(_TEXT)
+
+    def varies_as(self, types: tuple[str, ...], operand: Words) -> bool:
+        """Return whether an operand is no constant, and its type is known to begin so."""
+        return self.varies(operand) and (self.type_of(operand) or "").startswith(types)
+
+    def varies(self, operand: Words) -> bool:
+        """Return whether an operand reads a column: no constant is made of it."""
+        return any(each.kind is Kind.COLUMN and each.name not in self.constants for each in operand)
 
     def type_of(self, operand: Words) -> str | None:
-        """Return the type of an operand that reads a column; None where it is not known."""
-        if not _reads(operand) or self.has_variables(operand):
+        """Return the type of an operand; None where it is not known."""
+        if not operand or self.has_variables(operand):
             return None
         value = Scalar((operand[0]._replace(spaced=False), *operand[1:]))
         for each in self.node.inputs:
@@ -281,9 +327,9 @@ class _Literal:
         return any(each.kind is Kind.LITERAL and _folded(each) in around for each in operand)
 
 
-def _reads(operand: Iterable[Word]) -> bool:
-    """Return whether an operand reads a column: no constant is made of it."""
-    return any(each.kind is Kind.COLUMN for each in operand)
+def _is_short(word: Word) -> bool:
+    """Return whether a word is a column, or a text as it is written."""
+    return word.kind is Kind.COLUMN or (word.kind is Kind.LITERAL and is_string(word.text))
 
 
 def _is_constant(operand: Words) -> bool:

@@ -30,7 +30,7 @@ from headrace.catalog import (
     resource_of,
 )
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
-from headrace.events import Events, Notice, RefreshFailed, RefreshFinished, RefreshStarted, StageStarted
+from headrace.events import Events, Notice, RefreshFailed, RefreshFinished, RefreshGivenUp, RefreshStarted, StageStarted
 from headrace.frontier import Frontier
 from headrace.lake.metadata import TableMeta
 from headrace.lake.tables import create_log, create_namespace, create_table, new_suffix, stored_names, table_location
@@ -116,6 +116,7 @@ class Lander:
         self.patience = patience
         self.changes = changes
         self.thinner = Thinner(catalog, defaults or Defaults())
+        self._under_way: set[str] = set()
 
     def create(self, name: str, kind: str, options: Mapping[str, object], tables: Iterable[str]) -> LandingResult:
         """Install capture of a source and land its first snapshot.
@@ -274,7 +275,7 @@ class Lander:
             read: Reads what is landed.
             become: Gives the source with the options and mirrors that it has from then on.
         """
-        self.events.emit(RefreshStarted(name, "SNAPSHOT", None, ()))
+        self._began(name, "SNAPSHOT")
         self.events.emit(StageStarted(name, "copy"))
         return self._landed(name, read, "SNAPSHOT", become)
 
@@ -312,7 +313,26 @@ class Lander:
         with self.catalog.reading() as reader:
             return reader.source(name)
 
+    def _began(self, name: str, mode: str) -> None:
+        """Tell that a landing began, unless that was told."""
+        if name not in self._under_way:
+            self._under_way.add(name)
+            self.events.emit(RefreshStarted(name, mode, None, ()))
+
+    def _ended(self, end: RefreshFinished | RefreshFailed) -> None:
+        """Tell what became of a landing."""
+        self._under_way.discard(end.table)
+        self.events.emit(end)
+
     def _landed(self, name: str, read: Read, mode: str, become: Become = lambda source: source) -> LandingResult:
+        try:
+            return self._tried(name, read, mode, become)
+        finally:
+            if name in self._under_way:  # nothing was to land, or others hold it, or the failure was told before
+                self._under_way.discard(name)
+                self.events.emit(RefreshGivenUp(name))
+
+    def _tried(self, name: str, read: Read, mode: str, become: Become) -> LandingResult:
         begin = time.perf_counter()
         with holding_leases(self.catalog, resources_of(become(self.source(name))), patience=self.patience) as leases:
             before = self.source(name)  # once more: another process may have landed meanwhile
@@ -325,7 +345,7 @@ class Lander:
             try:
                 landing = read(capture, source)
                 if landing.tables:
-                    self.events.emit(RefreshStarted(name, mode, None, ()))
+                    self._began(name, mode)
                 landing, moved = self._brought(source, capture, landing, leases)
                 if landing.keep_position:
                     self.events.emit(StageStarted(name, "publish"))
@@ -333,7 +353,7 @@ class Lander:
                 result = _result(name, landing, moved, time.perf_counter() - begin)
                 if landing.tables:  # at once: whoever waits for the rows need not wait until the source has let go
                     told = (result.inserted, result.deleted, result.seconds)
-                    self.events.emit(RefreshFinished(name, mode, *told))
+                    self._ended(RefreshFinished(name, mode, *told))
             except BaseException as error:
                 self.catalog.reset_staging(stored, held=leases())
                 if isinstance(error, HeadraceError):
@@ -366,7 +386,7 @@ class Lander:
         name, failure = source.name, (error.code, error.message)
         if self.told.get(name) != failure:
             self.told[name] = failure
-            self.events.emit(RefreshFailed(name, *failure))
+            self._ended(RefreshFailed(name, *failure))
         with suppress(HeadraceError):  # the failure itself is told, whatever becomes of the note
             self.catalog.note_source_failure(name, error)
         self._read_all_after(name, error)
@@ -390,7 +410,7 @@ class Lander:
         for node, error in held.items():
             failure = (error.code, error.message)
             if failure not in (self.told.get(f"{source.name}/{node}"), self.told.get(source.name)):
-                self.events.emit(RefreshFailed(source.name, *failure))
+                self._ended(RefreshFailed(source.name, *failure))
             self.told[f"{source.name}/{node}"] = failure
         if held or over:
             with suppress(HeadraceError):  # what is landed is landed

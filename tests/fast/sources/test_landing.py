@@ -17,7 +17,7 @@ from catalog_kit.samples import lake, see
 from headrace.api.facade import Headrace
 from headrace.catalog import Catalog, DatabaseSource, Mirror, Publication, SourceMove, SourceStatus
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
-from headrace.events import Events, RefreshFailed
+from headrace.events import Events, RefreshFailed, RefreshGivenUp, RefreshStarted, StageStarted
 from headrace.landing.captured_nodes import add_node, drop_node, move_node
 from headrace.landing.captured_tables import add_tables
 from headrace.landing.lander import Lander, source_resource
@@ -206,6 +206,22 @@ def test_what_is_refused_by_its_words_begins_nothing(
     with pytest.raises(UserError, match=code):
         change(lander)
     assert told == []
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_who_follows_events_waits_for_no_end_of_a_copy_that_comes_to_nothing(
+    hr: Headrace, sharded: Callable[..., Behind], held: bool
+) -> None:
+    """Because others hold the source, or there was nothing to copy."""
+    lander, told = sharded(), list[object]()
+    lander.events.subscribe(told.append)
+    with holding_leases(hr._catalog, [source_resource("shop" if held else "other")]):
+        if held:
+            with pytest.raises(EnvironmentFault, match="LEASE_HELD"):
+                lander.resnapshot("shop", [MIRROR.name])
+        else:
+            lander.resnapshot("shop", [MIRROR.name])
+    assert [type(event) for event in told if not isinstance(event, StageStarted)] == [RefreshStarted, RefreshGivenUp]
 
 
 def test_a_landing_ends_between_two_publications(hr: Headrace, catalog: Catalog) -> None:

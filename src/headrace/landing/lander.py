@@ -363,7 +363,7 @@ class Lander:
                         and error in capture.held.values()
                         and source.options == before.options  # else the nodes are not those of the source as it stays
                     ):
-                        self._note_nodes(before, capture.held)
+                        self._note_nodes(before, capture.held, landed=False)
                 raise
             finally:
                 capture.clear()
@@ -384,9 +384,9 @@ class Lander:
     def _failed(self, source: DatabaseSource, error: HeadraceError) -> None:
         """Say so, unless it was said, and stop the source where changes may have been missed."""
         name, failure = source.name, (error.code, error.message)
-        if self.told.get(name) != failure:
-            self.told[name] = failure
+        if failure not in (self.told.get(name), *(self.told.get(f"{name}/{node}") for node in source.node_failures)):
             self._ended(RefreshFailed(name, *failure))
+        self.told[name] = failure
         with suppress(HeadraceError):  # the failure itself is told, whatever becomes of the note
             self.catalog.note_source_failure(name, error)
         self._read_all_after(name, error)
@@ -402,9 +402,16 @@ class Lander:
         if any(error.code == KEY_ON_TWO_NODES for error in errors):
             self.landings[name] = UNLIMITED
 
-    def _note_nodes(self, source: DatabaseSource, held: Mapping[str, HeadraceError]) -> None:
-        """Report, once, nodes of which nothing was landed, and note those that are landed again."""
-        over = [n for n, failure in source.node_failures.items() if failure.over is None and n not in held]
+    def _note_nodes(self, source: DatabaseSource, held: Mapping[str, HeadraceError], *, landed: bool = True) -> None:
+        """Report, once, nodes of which nothing was landed, and note those that are landed again.
+
+        Where nothing was landed of any, nothing was written either: whether a key is on two nodes shows only then.
+        """
+        over = [
+            node
+            for node, failure in source.node_failures.items()
+            if failure.over is None and node not in held and (landed or failure.code != KEY_ON_TWO_NODES)
+        ]
         for node in over:
             self.told.pop(f"{source.name}/{node}", None)
         for node, error in held.items():

@@ -21,6 +21,7 @@ from headrace.events import Events, RefreshFailed, RefreshGivenUp, RefreshStarte
 from headrace.landing.captured_nodes import add_node, drop_node, move_node
 from headrace.landing.captured_tables import add_tables
 from headrace.landing.lander import Lander, source_resource
+from headrace.landing.shared_keys import KEY_ON_TWO_NODES
 from headrace.refresh.held_leases import holding_leases
 from headrace.results.source_results import LandingResult
 from headrace.sources.capture import Json, Landing
@@ -282,6 +283,46 @@ def test_nodes_that_nothing_is_landed_without_are_named_by_the_source(hr: Headra
     down.clear()
     landing.land("shop", ended)
     assert failures() == {}
+
+
+def test_a_key_on_two_nodes_is_told_once_though_another_node_is_down_meanwhile(
+    hr: Headrace, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is written then, so that nobody knows whether the key is still there."""
+    fault, gone = EnvironmentFault(KEY_ON_TWO_NODES, "it is on both"), EnvironmentFault("SOURCE_LOST", "is gone")
+    told, at, down, twice = list[object](), {name: {"lsn": name} for name in ("eu", "us")}, set[str](), {"eu"}
+    catalog.publish(Publication(sources=(SourceMove("shop", {"lsn": 1}, {"nodes": at}, ()),)))
+
+    class Node(Still):
+        def land(self, position: Mapping[str, Any]) -> Landing:
+            if position["lsn"] in down:
+                raise gone
+            return super().land(position)
+
+    def opened(source: DatabaseSource) -> NodesCapture:
+        return NodesCapture(NodeSet({name: Node(source) for name in at}, {}, strict=True))
+
+    def brought(_: object, capture: NodesCapture, landing: Landing, *__: object) -> tuple[Landing, dict[Any, Any]]:
+        for node in twice:
+            landing = capture.without(node, fault)
+        return landing, {}
+
+    events = Events()
+    events.subscribe(told.append)
+    landing = Lander(hr._catalog, hr._lazy, events, "file:///nowhere", 2, opened, {})
+    monkeypatch.setattr(landing, "_brought", brought)
+    for now_down, code in ([], KEY_ON_TWO_NODES), (["us"], "SOURCE_LOST"), ([], KEY_ON_TWO_NODES):
+        down.clear()
+        down.update(now_down)
+        with pytest.raises(EnvironmentFault, match=code):
+            landing.land("shop")
+        assert dict(landing.source("shop").held) == {"eu": KEY_ON_TWO_NODES} | dict.fromkeys(down, "SOURCE_LOST")
+    assert [of.code for of in told if isinstance(of, RefreshFailed)] == [KEY_ON_TWO_NODES, "SOURCE_LOST"]
+    twice.clear()
+    ended = threading.Event()
+    ended.set()
+    landing.land("shop", ended)
+    assert dict(landing.source("shop").held) == {}
 
 
 def test_a_move_that_fails_is_no_failure_of_the_shard_that_stays(hr: Headrace, sharded: Callable[..., Behind]) -> None:

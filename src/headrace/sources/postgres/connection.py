@@ -11,7 +11,7 @@ import logging
 import os
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -97,9 +97,14 @@ def connected(url: str, *, replication: bool = False) -> Iterator[Connection]:
             connection = psycopg.connect(**parameters, autocommit=True)  # type: ignore[arg-type]
         except (psycopg.OperationalError, psycopg.ProgrammingError) as error:
             raise connection_error(error) from error
-        with connection, interruptible(partial(_shut_down, connection)):
+        with connection, breakable(connection):
             connection.execute("; ".join(f"SET {name} = '{value}'" for name, value in OPTIONS.items()))
             yield connection
+
+
+def breakable(connection: Connection) -> AbstractContextManager[None]:
+    """Have a connection be broken where the thread that uses it inside of a block is interrupted."""
+    return interruptible(partial(_shut_down, connection))
 
 
 def _shut_down(connection: Connection) -> None:

@@ -5,6 +5,9 @@ With a real cluster they are tried in `tests/citus`.
 
 from __future__ import annotations
 
+import ctypes
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
@@ -111,6 +114,35 @@ def test_a_node_that_ended_our_transaction_makes_a_cut_void(
 
     with pytest.raises(psycopg.OperationalError):
         take_cut(connections, "s:1", kill)
+
+
+@pytest.mark.parametrize("hanging", [0, 2])
+def test_an_interrupt_does_not_wait_for_a_node_that_hangs(
+    connections: dict[int, Connection], monkeypatch: pytest.MonkeyPatch, hanging: int
+) -> None:
+    """As of a command that runs in a thread: it comes between two instructions."""
+    ended = list[BaseException]()
+    silent = f"CASE WHEN current_database() = '{connections[hanging].info.dbname}' THEN pg_sleep(30) END"
+    monkeypatch.setattr(cuts, "_MARK", f"{cuts._MARK}, {silent} IS NULL")
+
+    def command() -> None:
+        try:
+            take_cut(connections, "s:1", lambda _: None)
+        except BaseException as error:
+            ended.append(error)
+
+    thread, begun = threading.Thread(target=command), time.monotonic()
+    thread.start()
+    pid = connections[hanging].info.backend_pid
+    with psycopg.connect(connections[hanging].info.dsn, autocommit=True) as db:
+        sleeps = "SELECT FROM pg_stat_activity WHERE pid = %s AND wait_event = 'PgSleep'"
+        while db.execute(sleeps, (pid,)).fetchone() is None:
+            assert time.monotonic() - begun < 20
+            time.sleep(0.05)
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(KeyboardInterrupt))
+    thread.join()
+    assert [type(error) for error in ended] == [KeyboardInterrupt]
+    assert time.monotonic() - begun < 15
 
 
 def test_transactions_are_named_after_the_node_that_began_them() -> None:

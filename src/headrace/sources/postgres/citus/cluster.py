@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from headrace.errors import HeadraceError, UserError
 from headrace.sources.postgres.citus.cluster_catalog import COORDINATOR, ClusterNode, nodes
-from headrace.sources.postgres.connection import Connection, at_node, connected, faults
+from headrace.sources.postgres.connection import Connection, at_node, breakable, connected, faults
 
 SETTINGS = "-c citus.enable_ddl_propagation=off -c synchronous_commit=local"
 """Of every connection; the second so that a mark is flushed with the commit that follows it."""
@@ -42,11 +42,14 @@ class Cluster:
     def at(self, group: int) -> Iterator[Connection]:
         """Yield the connection to a node; errors inside the block say which node they are about.
 
+        An interrupt of the thread that is inside breaks it.
+
         Args:
             group: The node.
         """
-        with _of_node(self.nodes[group]) if group != COORDINATOR else nullcontext(), faults():
-            yield self.connections[group]
+        connection = self.connections[group]
+        with _of_node(self.nodes[group]) if group != COORDINATOR else nullcontext(), faults(), breakable(connection):
+            yield connection
 
 
 @contextmanager

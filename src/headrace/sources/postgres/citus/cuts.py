@@ -17,15 +17,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping
-from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 import psycopg
 
 from headrace.errors import EnvironmentFault
-from headrace.sources.postgres.connection import Connection, busy
+from headrace.sources.interruption import side_by_side
+from headrace.sources.postgres.connection import Connection, breakable, busy
 
 Seen = TypeVar("Seen")
 Result = TypeVar("Result")
@@ -122,39 +122,50 @@ def _attempt(
     """Take a cut; return it with the transactions that make it void."""
     coordinator, *others = sorted(connections)
     begin = time.perf_counter()
-    with ThreadPoolExecutor(len(connections), thread_name_prefix="headrace-cut") as pool:
 
-        def everywhere(statement: str, groups: Collection[int]) -> None:
-            _all(pool, groups, lambda group: connections[group].execute(statement))
+    def everywhere(statement: str, groups: Collection[int]) -> None:
+        _all(connections, groups, lambda group: connections[group].execute(statement))
 
-        def mark(group: int) -> tuple[int, list[str]]:
-            row: tuple[Any, ...] | None = connections[group].execute(_MARK, (PREFIX, text)).fetchone()
-            assert row is not None, "a query without FROM has one row"
-            return int(row[0]), [str(gid) for gid in row[1] or ()]
+    def mark(group: int) -> tuple[int, list[str], Seen | None]:
+        row: tuple[Any, ...] | None = connections[group].execute(_MARK, (PREFIX, text)).fetchone()
+        assert row is not None, "a query without FROM has one row"
+        seen = look(connections[group]) if group == coordinator else None
+        return int(row[0]), [str(gid) for gid in row[1] or ()], seen
 
-        try:
-            connections[coordinator].execute(_LOCK)
-            everywhere(_LOCK, others)
-            looked = pool.submit(lambda: (mark(coordinator), look(connections[coordinator])))
-            marked = _all(pool, others, mark)
-            marked[coordinator], seen = looked.result()
-            undecided = _decided(connections, {group: prepared for group, (_, prepared) in marked.items()})
-            # one whose transaction the server has ended meanwhile has lost its lock, and fails here
-            everywhere("ROLLBACK", [coordinator, *others])
-        except BaseException:
-            for group in connections:
-                with suppress(psycopg.Error):
-                    connections[group].execute("ROLLBACK")
-            raise
-    marks = {group: place for group, (place, _) in marked.items()}
+    try:
+        connections[coordinator].execute(_LOCK)
+        everywhere(_LOCK, others)
+        marked = _all(connections, [coordinator, *others], mark)
+        undecided = _decided(connections, {group: prepared for group, (_, prepared, _) in marked.items()})
+        # one whose transaction the server has ended meanwhile has lost its lock, and fails here
+        everywhere("ROLLBACK", [coordinator, *others])
+    except BaseException:
+        for group in connections:
+            with suppress(psycopg.Error):
+                connections[group].execute("ROLLBACK")
+        raise
+    marks = {group: place for group, (place, _, _) in marked.items()}
+    seen = cast("Seen", marked[coordinator][2])
     return Cut(marks, text, seen, time.perf_counter() - begin), undecided
 
 
-def _all(pool: ThreadPoolExecutor, groups: Collection[int], work: Callable[[int], Result]) -> dict[int, Result]:
+def _all(
+    connections: Mapping[int, Connection], groups: Collection[int], work: Callable[[int], Result]
+) -> dict[int, Result]:
     """Do something for several nodes at once; raises the first failure when all have ended."""
-    futures = {group: pool.submit(work, group) for group in groups}
-    wait(futures.values())
-    return {group: future.result() for group, future in futures.items()}
+
+    def one(group: int) -> Result | psycopg.Error:
+        try:
+            with breakable(connections[group]):
+                return work(group)
+        except psycopg.Error as error:  # the others go on: their connections are used again
+            return error
+
+    found = side_by_side(one, groups, max(1, len(groups)))
+    for result in found.values():
+        if isinstance(result, psycopg.Error):
+            raise result
+    return cast("dict[int, Result]", found)
 
 
 def _decided(connections: Mapping[int, Connection], prepared: Mapping[int, Collection[str]]) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 from catalog_kit.databases import Postgres
-from catalog_kit.samples import REVENUE
+from catalog_kit.samples import REVENUE, create
 
 from headrace.catalog import Catalog, resource_of
 from headrace.clock import SystemClock
@@ -78,3 +78,15 @@ def test_owners_of_other_hosts_are_never_taken_for_dead(monkeypatch: pytest.Monk
     monkeypatch.setattr("socket.gethostname", lambda: f"{host}-b")
     assert not held_leases.owner_is_dead(gone)
     assert not held_leases.owner_is_dead(owner)
+
+
+def test_a_failed_table_waits_for_its_next_try_on_all_hosts(hosts: tuple[Catalog, Catalog]) -> None:
+    """Or two hosts would try it again at once, one after the other, until it is suspended."""
+    create(hosts[0])
+    for here, there in (hosts, hosts[::-1]):
+        again = here.now() + dt.timedelta(seconds=20)
+        here.note_failure([REVENUE], "X", "failed", lambda _, at=again: at)
+        for host in (here, there):
+            waits = host.scheduling_states()[REVENUE].retry_at
+            assert waits is not None
+            assert abs((waits - host.now()).total_seconds() - 20) < 15

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from typing import Any
 
 import sqlalchemy as sa
@@ -54,9 +55,19 @@ class SchedulerCatalog:
             )
 
     def scheduling_states(self) -> dict[TableName, SchedulingState]:
-        """Return the scheduling states of stream tables that were paused or failed."""
+        """Return the scheduling states of stream tables that were paused or failed.
+
+        When one is tried again is told by this host's clock.
+        """
         with self._database.read() as connection:
-            return scheduler_rows.read(connection)
+            found = scheduler_rows.read(connection)
+            if all(state.retry_at is None for state in found.values()):
+                return found
+            ahead = self._lease_time.ahead(connection)
+        return {
+            name: state if state.retry_at is None else replace(state, retry_at=state.retry_at + ahead)
+            for name, state in found.items()
+        }
 
     def pause(self, names: Sequence[TableName]) -> None:
         """Have schedulers leave stream tables alone.
@@ -92,13 +103,20 @@ class SchedulerCatalog:
             names: The stream tables; those that were dropped meanwhile are an error.
             code: The error's code.
             message: Its text.
-            retry_at: From the number of failures in a row, when to try again; None suspends the tables.
+            retry_at: From the number of failures in a row, when to try again, by this host's clock; None suspends the
+                tables.
 
         Returns:
             How many failures there were in a row.
         """
         with self._database.write() as connection:
-            return scheduler_rows.note_failure(connection, names, code, message, retry_at, self._clock.now())
+            ahead = self._lease_time.ahead(connection)
+
+            def by_lease_time(failures: int) -> dt.datetime | None:
+                again = retry_at(failures)
+                return None if again is None else again - ahead
+
+            return scheduler_rows.note_failure(connection, names, code, message, by_lease_time, self._clock.now())
 
     def blow_fuse(self, name: TableName, evidence: Json) -> None:
         """Record a change beyond its fuse's limit; the next publication ends it.

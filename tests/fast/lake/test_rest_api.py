@@ -214,6 +214,22 @@ def test_a_page_is_asked_for_by_its_token_whatever_that_is(server: Server) -> No
     assert parse_qs(urlsplit(asked).query) == {"pageToken": ["a&b=+/ #é"]}
 
 
+@pytest.mark.parametrize("there", [True, False])
+def test_a_server_without_namespaces_in_namespaces(server: Server, there: bool) -> None:
+    """It has no words for that; neither has a gateway that has lost its route."""
+    listed: Answer = (200, {"namespaces": [["a"]]})
+    server.answers["/v1/namespaces"] = [listed, (404, b"<html>Not Found</html>"), listed if there else (404, b"")]
+    lake = RestLake(api(server))
+    if there:
+        assert lake.namespaces() == {"a"}
+    else:
+        assert refused(lake.namespaces).code == "LAKE_UNREACHABLE"
+    server.answers["/v1/namespaces"] = [(404, b"<html>Not Found</html>")]
+    error = refused(lambda: lake._create_namespace("a.b"))
+    assert (error.code, error.retryable) == ("LAKE_UNREACHABLE", True)
+    assert "namespaces in namespaces" in (error.hint or "")
+
+
 @pytest.mark.parametrize(
     ("body", "absent"),
     [

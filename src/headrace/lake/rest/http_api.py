@@ -51,6 +51,10 @@ class NoAnswer(Exception):
     """The server did not answer, or not in a way that tells what it did."""
 
 
+class NoRoute(EnvironmentFault):
+    """An answer that there is nothing, which is not the catalog's own: perhaps of a gateway without a route."""
+
+
 class _NoRedirect(HTTPRedirectHandler):
     """Follows no redirect: a credential goes to nobody but the server that was named."""
 
@@ -149,7 +153,7 @@ class HttpApi:
                 raise _Absent from None
             if refused.status == 404 and not refused.kind and self._config is not None:
                 # a gateway that has lost its route for a moment: there is a catalog, as it has told its settings
-                raise self.unreachable(str(refused)) from None
+                raise self._no_route(f"{method} {path.partition('?')[0]}", refused) from None
             raise self.fault(refused) from None
         except NoAnswer as error:
             raise self.unreachable(str(error)) from None
@@ -190,6 +194,15 @@ class HttpApi:
             f"The catalog server at {self.settings.uri} does not answer.",
             detail=detail,
             hint=CHECK_SERVER,
+            retryable=True,
+        )
+
+    def _no_route(self, asked: str, refused: Refused) -> NoRoute:
+        return NoRoute(
+            "LAKE_UNREACHABLE",
+            f"The catalog server at {self.settings.uri} knows nothing of {asked}.",
+            detail=str(refused),
+            hint=f"{CHECK_SERVER} If it stays so, it may not have what is asked for, such as namespaces in namespaces.",
             retryable=True,
         )
 

@@ -14,7 +14,7 @@ from urllib.parse import quote
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
 from headrace.lake.metadata import read_json
 from headrace.lake.rest import table_changes
-from headrace.lake.rest.http_api import HttpApi, Json, NoAnswer, NotSent, Refused
+from headrace.lake.rest.http_api import HttpApi, Json, NoAnswer, NoRoute, NotSent, Refused
 from headrace.lake.rest.side_by_side import side_by_side
 from headrace.lake.rest.table_changes import PUBLICATION
 from headrace.lakes.lake_server import Key, LakeEntry, LakeMove
@@ -72,12 +72,24 @@ class RestLake:
         open_ones: list[tuple[str, ...]] = [()]
         while open_ones:
             parent = open_ones.pop()
-            query = f"?parent={self._api.namespace('.'.join(parent))}" if parent else ""
-            for levels in self._pages(self._api.path("namespaces") + query, "namespaces"):
+            for levels in self._namespaces_in(parent):
                 if tuple(levels) not in open_ones and ".".join(levels) not in found:
                     found.add(".".join(levels))
                     open_ones.append(tuple(levels))
         return found
+
+    def _namespaces_in(self, parent: tuple[str, ...]) -> list[Json]:
+        """Return the namespaces directly in one."""
+        path = self._api.path("namespaces")
+        if not parent:
+            return self._pages(path, "namespaces")
+        try:
+            return self._pages(f"{path}?parent={self._api.namespace('.'.join(parent))}", "namespaces")
+        except (
+            NoRoute
+        ):  # of a server that knows no namespaces in namespaces; or of a gateway, which has no others either
+            self._pages(path, "namespaces")
+            return []
 
     def _pages(self, path: str, field: str) -> list[Json]:
         found, token = list[Json](), ""

@@ -314,13 +314,13 @@ class Lander:
             return reader.source(name)
 
     def _began(self, name: str, mode: str) -> None:
-        """Tell that a landing began, unless that was told."""
+        """Report once that a landing began."""
         if name not in self._under_way:
             self._under_way.add(name)
             self.events.emit(RefreshStarted(name, mode, None, ()))
 
     def _ended(self, end: RefreshFinished | RefreshFailed) -> None:
-        """Tell what became of a landing."""
+        """Report what became of a landing."""
         self._under_way.discard(end.table)
         self.events.emit(end)
 

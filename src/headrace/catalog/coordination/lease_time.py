@@ -1,4 +1,4 @@
-"""The time by which leases and schedulers expire, and failed tables wait: one for all hosts, whatever their clocks.
+"""One time for all hosts, by which leases and schedulers expire, and failed tables wait.
 
 By its own clock, a host that is minutes ahead would take every other host's live leases for expired, and take over work
 that is under way; nothing wrong would be published, and nothing at all by the others. It would try failed tables again

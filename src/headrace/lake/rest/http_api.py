@@ -52,7 +52,7 @@ class NoAnswer(Exception):
 
 
 class NoRoute(EnvironmentFault):
-    """An answer that there is nothing, which is not the catalog's own: perhaps of a gateway without a route."""
+    """An answer that there is nothing which is not the catalog's own, but perhaps a gateway's."""
 
 
 class _NoRedirect(HTTPRedirectHandler):

@@ -103,7 +103,7 @@ def connected(url: str, *, replication: bool = False) -> Iterator[Connection]:
 
 
 def breakable(connection: Connection) -> AbstractContextManager[None]:
-    """Have a connection be broken where the thread that uses it inside of a block is interrupted."""
+    """Have a connection be broken where the thread that uses it in a block is interrupted."""
     return interruptible(partial(_shut_down, connection))
 
 

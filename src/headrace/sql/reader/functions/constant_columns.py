@@ -1,4 +1,4 @@
-"""Finds columns that are constants: the same value in every row, made of no column of a table.
+"""Finds columns that have the same value in every row, made of no column of a table.
 
 To Spark they are columns until it optimizes. In a step their value may stand in their place, as operators share a
 SELECT. Of a union only one branch may be left, so that a column counts which is a constant in any of them.

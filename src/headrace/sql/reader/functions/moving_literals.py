@@ -259,7 +259,7 @@ class _Text:
         return self.words[start : last + 1] if start >= 0 and self.word(start - 1) in _BEFORE_OPERAND else ()
 
     def start_of(self, last: int) -> int:
-        """Return where the column, text, brackets or call begin that end at a place; -1 for anything else."""
+        """Return where the operand begins that ends at a place; -1 where that is not certain."""
         at = last
         while at > 1 and self.words[at].kind is Kind.LITERAL and self.word(at - 1) == ".":
             at -= 2
@@ -277,7 +277,7 @@ class _Text:
         return self.words[first : end + 1] if self.word(end + 1) in _BEHIND_OPERAND else ()
 
     def end_of(self, first: int) -> int:
-        """Return where the column, text, brackets or call end that begin at a place; -1 for anything else."""
+        """Return where the operand ends that begins at a place; -1 where that is not certain."""
         at = first
         if at < len(self.words) and self.words[at].kind is Kind.FUNCTION:
             at += 1

@@ -53,6 +53,9 @@ FOLLOWED = {
     "rename the key": "ALTER TABLE t RENAME id TO nr; UPDATE t SET nr = nr + 10; DELETE FROM t WHERE nr = 12",
     "longer texts": "ALTER TABLE t ALTER note TYPE varchar(40); UPDATE t SET note = repeat('n', 30) WHERE id = 1",
     "text": "ALTER TABLE t ALTER note TYPE text; UPDATE t SET note = repeat('n', 50) WHERE id = 1",
+    "twice": "ALTER TABLE t ADD e int; UPDATE t SET e = 1; ALTER TABLE t ADD f int; UPDATE t SET f = 2 WHERE id < 3",
+    "renamed, and more": "ALTER TABLE t RENAME note TO n; UPDATE t SET n = 'x'; ALTER TABLE t ADD e int; "
+    "UPDATE t SET e = 1; ALTER TABLE t RENAME n TO m; DELETE FROM t WHERE id = 2",
     "silent": "ALTER TABLE t DROP amount, ADD extra bigint",
     "in a transaction": "BEGIN; ALTER TABLE t ADD extra int, DROP note; UPDATE t SET extra = id; COMMIT",
 }
@@ -87,7 +90,9 @@ COPIED = {
     "wider": "ALTER TABLE t ALTER id TYPE bigint",
     "another of the name": "ALTER TABLE t DROP region; ALTER TABLE t ADD region text",
     "name taken over": "ALTER TABLE t RENAME region TO x; ALTER TABLE t RENAME note TO region",
-    "twice": "ALTER TABLE t ADD e int; UPDATE t SET e = 1; ALTER TABLE t ADD f int; UPDATE t SET f = 2",
+    "one gone": "ALTER TABLE t ADD e int; UPDATE t SET e = 1; ALTER TABLE t DROP e, ADD f int; UPDATE t SET f = 2",
+    "fewer, and more": "ALTER TABLE t DROP note; UPDATE t SET amount = 1; ALTER TABLE t ADD f int; UPDATE t SET f = 2",
+    "gone again": "ALTER TABLE t ADD e int; UPDATE t SET e = 1; ALTER TABLE t DROP e; ALTER TABLE t RENAME note TO n",
 }
 
 
@@ -139,6 +144,22 @@ def test_a_backlog_is_followed_part_by_part(follower: Follower, db: psycopg.Conn
         db.execute("UPDATE t SET extra = %s WHERE id = %s", (number, number))
     landings = follower.land(limit)
     assert len(landings) > 1
+    assert not any(t.replaced for landing in landings for t in landing.tables)
+    same(follower, db)
+
+
+@pytest.mark.parametrize("limit", [4, 9, 30])
+def test_a_table_altered_in_two_parts_of_a_backlog_is_followed(
+    follower: Follower, db: psycopg.Connection, limit: int
+) -> None:
+    play(db, CREATE["keyed"])
+    follower.begin()
+    db.execute("INSERT INTO t SELECT g, 'r', 1, 'n' FROM generate_series(0, 7) g")
+    for column in ("e", "f", "g"):
+        db.execute(f"ALTER TABLE t ADD {column} int")
+        for number in range(8):
+            db.execute(f"UPDATE t SET {column} = %s WHERE id = %s", (number, number))
+    landings = follower.land(limit)
     assert not any(t.replaced for landing in landings for t in landing.tables)
     same(follower, db)
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from headrace.sources.postgres.remote_tables import RemoteColumn, RemoteTable, is_kept_back
 from headrace.sources.postgres.server import Found
-from headrace.sources.postgres.wal.pgoutput import Delete, Insert, Update, Values
+from headrace.sources.postgres.wal.pgoutput import Delete, Insert, Relation, Update, Values
 
 TEXTS = frozenset({"text", "varchar"})
 """Types whose values are written alike, and which become each other without being rewritten."""
@@ -68,6 +68,33 @@ def places(now: RemoteTable, before: RemoteTable) -> Places:
     """
     former = {c.number: place for place, c in enumerate(before.columns)}
     return tuple(former.get(c.number) for c in now.columns)
+
+
+def places_between(now: RemoteTable, before: RemoteTable, relation: Relation) -> Places | None:
+    """Return places as `places` does, in rows of a shape that a table had in between.
+
+    None where that is not certain: the stream tells no numbers. But where none was dropped since, a shape has
+    the first columns of the table as it is now.
+
+    Args:
+        now: The table as it is.
+        before: The table as it was before that shape.
+        relation: That shape.
+    """
+    numbers, former = [c.number for c in now.columns], {c.number: c for c in before.columns}
+    later = range(max(former, default=0) + 1, max(numbers, default=0) + 1)
+    if not {*former, *later} <= set(numbers) or len(relation.columns) > len(numbers):
+        return None
+    shown = list(zip(relation.columns, now.columns, strict=False))
+    types = all((own.type, own.modifier) in {_type_of(c), _type_of(former.get(c.number, c))} for own, c in shown)
+    keys = {c.number for own, c in shown if own.key}
+    if not types or relation.identity != now.identity or (now.identity in "di" and keys != set(_key(now))):
+        return None
+    return tuple(place if place < len(shown) else None for place in range(len(numbers)))
+
+
+def _type_of(column: RemoteColumn) -> tuple[int, int]:
+    return column.type, column.modifier
 
 
 def brought(message: Insert | Update | Delete, to: Places) -> Insert | Update | Delete:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from headrace.sources.postgres.remote_tables import RemoteTable
 from headrace.sources.postgres.wal.bulk_messages import take_in
-from headrace.sources.postgres.wal.followed_ddl import Places, brought, places
+from headrace.sources.postgres.wal.followed_ddl import Places, brought, places, places_between
 from headrace.sources.postgres.wal.net_changes import KeyedChanges, WeighedChanges, changes_for
 from headrace.sources.postgres.wal.pgoutput import (
     UNCHANGED,
@@ -59,6 +59,7 @@ class Collector:
         most: How many rows are held at most.
         most_bytes: How many bytes of messages about them, about.
         former: Tables that were altered, as they were before; rows of that shape are brought to the new one.
+        between: Rows of shapes that they had in between are, too.
         changes: What is left, by oid.
         stale: Tables that no longer look as their mirror does; their changes are not collected.
         end: The position after the last transaction that was read.
@@ -75,6 +76,7 @@ class Collector:
     most: int = MOST
     most_bytes: int = MOST_BYTES
     former: Mapping[int, RemoteTable] = field(default_factory=dict)
+    between: bool = False
     changes: dict[int, KeyedChanges | WeighedChanges] = field(default_factory=dict)
     stale: set[int] = field(default_factory=set)
     end: int = 0
@@ -196,6 +198,8 @@ class Collector:
             return
         if former is not None and former.fits(message):
             self._old[message.oid] = places(table, former)
+        elif former is not None and self.between and (old := places_between(table, former, message)) is not None:
+            self._old[message.oid] = old
         else:
             self._misfits.add(message.oid)
 

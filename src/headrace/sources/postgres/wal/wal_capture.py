@@ -116,6 +116,7 @@ class PostgresCapture:
         self.installed = False
         self._mirrors = {table.oid: name for name, table in captured.known.items()}
         self._former: Mapping[int, RemoteTable] = {}
+        self._between = False
         self._copying = False
         self._notices: tuple[str, ...] = ()
 
@@ -261,14 +262,15 @@ class PostgresCapture:
     ) -> Landing:
         """Return the landing of what was collected, by the way that the tables' shapes ask for."""
         same = {f.table.oid for f in found if f.table.same_shape(self._known[f.table.oid])} - collector.stale
-        altered: Collection[int] = self._known.keys() - same
-        followable, limit = self._followable(found, same), None
-        if followable and collector.messages >= self._limit:
-            altered, limit = collector.stale, self._limit  # the others come in a later part of the stream
-        if not altered:
+        outdated = self._known.keys() - same
+        ways: list[tuple[Collection[int], int | None]] = [(outdated, None)] if self._followable(found, same) else []
+        if ways and collector.messages >= self._limit:
+            ways.insert(0, (collector.stale, self._limit))  # the others come in a later part of the stream
+        if not (ways[0][0] if ways else outdated):
             return self._landing(replace(now, position=until), collector, position, parts)
-        if followable and (landing := self._reshaping(connection, now, position, found, altered, limit)):
-            return landing
+        for altered, limit in ways:  # what was altered several times is read to its end: no later part knows how
+            if landing := self._reshaping(connection, now, position, found, altered, limit):
+                return landing
         return self._replacing(connection, now, position, self._stale(connection, now, same, found))
 
     @property
@@ -324,7 +326,8 @@ class PostgresCapture:
         def spill(changes: Mapping[int, KeyedChanges | WeighedChanges]) -> None:
             parts.extend(self._written(changes))
 
-        return Collector(self._known, position["lsn"], until, spill, self._most, former=self._former)
+        landed = position["lsn"]
+        return Collector(self._known, landed, until, spill, self._most, former=self._former, between=self._between)
 
     def _landing(self, now: Server, collector: Collector, position: Json, parts: list[PostgresTable]) -> Landing:
         end = max(collector.end, position["lsn"])
@@ -371,7 +374,7 @@ class PostgresCapture:
         until = settled(connection)
         there = {n: shapes[t.oid] if t.oid in altered else t for n, t in self._what.known.items()}
         capture = PostgresCapture(replace(self._what, known=there), self._spool, most=self._most)
-        capture._former = {oid: known[oid] for oid in altered}
+        capture._former, capture._between = {oid: known[oid] for oid in altered}, limit is None
         parts: list[PostgresTable] = []
         collector = capture._collect(connection, position, until, limit, parts)
         again = self._tables(connection, now.version, known)

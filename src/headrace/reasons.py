@@ -22,6 +22,7 @@ class FullReason(StrEnum):
     COMPANION_BEHIND = "COMPANION_BEHIND"
     CYCLE_SHRANK = "CYCLE_SHRANK"
     CHANGE_FAILED = "CHANGE_FAILED"
+    STATEMENT_REFUSED = "STATEMENT_REFUSED"
     PROMOTED = "PROMOTED"
     ROLLED_BACK = "ROLLED_BACK"
 
@@ -46,6 +47,7 @@ _SENTENCES: dict[FullReason, str] = {
     FullReason.COMPANION_BEHIND: "what changes are followed with was left behind while recomputing was cheaper",
     FullReason.CYCLE_SHRANK: "a cycle may have lost rows, and its members may only have kept each other's",
     FullReason.CHANGE_FAILED: "the query failed on a row of the change, which it may not read any more",
+    FullReason.STATEMENT_REFUSED: "Spark refused a statement that follows the change",
     FullReason.PROMOTED: "a green was promoted, or exchanged for what it replaced",
     FullReason.ROLLED_BACK: "a promotion was taken back",
 }

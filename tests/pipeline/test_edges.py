@@ -11,10 +11,12 @@ from kit.late import commits_late
 
 from headrace.api.facade import Headrace
 from headrace.catalog import resource_of
+from headrace.cost import mode_choice
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
 from headrace.events import Event, RefreshFailed, RefreshStarted, StageFinished, StageStarted
 from headrace.names import LAKE, STAGING, TableName
 from headrace.reasons import FullReason
+from headrace.refresh.execution import Run
 from headrace.results.refresh_results import Mode
 from headrace.spark.runner import SparkRunner
 
@@ -369,6 +371,43 @@ def test_a_row_that_cannot_be_computed_and_is_gone_again_is_no_trouble(
     hr.spark.sql(f"INSERT INTO {source} VALUES (6, 4)")
     assert hr.refresh(f"{ns}.s").mode is Mode.DIFFERENTIAL
     assert all(v.ok for v in hr.verify([f"{ns}.s", f"{ns}.r"]))
+
+
+@pytest.mark.parametrize("broken", [False, True], ids=["change", "query"])
+def test_a_statement_that_spark_refuses_is_no_trouble_where_the_query_is_fine(
+    hr: Headrace, ns: str, source: str, monkeypatch: pytest.MonkeyPatch, broken: bool
+) -> None:
+    def refused(run: Run, *_: object, **__: object) -> None:
+        run._context.runner.run("SELECT missing FROM VALUES (1) AS t (v)")
+
+    hr.create_stream_table(f"{ns}.s", f"SELECT k % 2 AS g, sum(v) AS v FROM {ns}.t GROUP BY 1")
+    hr.create_stream_table(f"{ns}.d", f"SELECT k, v FROM {ns}.t", refresh_mode="DIFFERENTIAL")
+    hr.spark.sql(f"INSERT INTO {source} VALUES (3, 12)")
+    monkeypatch.setattr(mode_choice, "_prefers_full", lambda *_: False)
+    with monkeypatch.context() as patched:
+        patched.setattr(Run, "differential", refused)
+        if broken:
+            patched.setattr(Run, "full", refused)
+        for name in ("s", "d") if broken else ("d",):
+            with pytest.raises(UserError, match="COLUMN_NOT_FOUND"):
+                hr.refresh(f"{ns}.{name}")
+        if not broken:
+            result = hr.refresh(f"{ns}.s")
+            assert (result.mode, result.reason) == (Mode.FULL, FullReason.STATEMENT_REFUSED)
+            assert "missing" in (result.detail or "")
+    assert hr._catalog.dirty_staging() == ()
+    said = {
+        "history": str(hr.history(f"{ns}.s")[0].reason),
+        "status": str(hr.status([f"{ns}.s"])[0].last_reason),
+        "explain": str(hr.explain(f"{ns}.s")),
+    }
+    assert ["STATEMENT_REFUSED" in said["history"], "refused" in said["explain"]] == [not broken] * 2
+    assert ("STATEMENT_REFUSED" in said["status"]) is not broken
+    hr.spark.sql(f"INSERT INTO {source} VALUES (6, 4)")
+    for name in ("s", "d"):
+        assert hr.refresh(f"{ns}.{name}").mode is Mode.DIFFERENTIAL
+    assert "refused" not in str(hr.explain(f"{ns}.s"))
+    assert all(v.ok for v in hr.verify([f"{ns}.s", f"{ns}.d"]))
 
 
 def test_two_refreshers_do_not_meet(hr: Headrace, ns: str, source: str) -> None:

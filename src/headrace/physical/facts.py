@@ -132,6 +132,7 @@ class Facts:
         version: The newest version of the table; None before the first load.
         calibration: How its refreshes compare with their estimates.
         recomputed: How many refreshes in a row have been FULL because that was expected to be cheaper.
+        refused: What Spark said of a statement that follows a change, where the last refresh met that.
         forced: The user asked for a FULL refresh.
         obstacle: Why the whole table must be recomputed.
         tag: Suffix that makes temporary names unique to this refresh.
@@ -154,6 +155,7 @@ class Facts:
     companion_behind: bool = False
     calibration: Calibration = field(default_factory=Calibration)
     recomputed: int = 0
+    refused: str | None = None
     forced: bool = False
     obstacle: Obstacle | None = None
     tag: str = ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
-from headrace.catalog import Catalog, Definition, HistoryEntry, StreamTable, Version
+from headrace.catalog import Catalog, Definition, HistoryEntry, RanAs, StreamTable, Version
 from headrace.catalog.state.reader import Reader
 from headrace.definitions.details import Details, SourceUse, from_json, to_json
 from headrace.errors import UserError
@@ -214,10 +214,17 @@ def gather(state: TableState, heads: Mapping[TableName, Head], *, forced: bool, 
         companion_behind=state.table.companion is not None and state.table.companion_behind,
         calibration=calibrated(state.history),
         recomputed=recomputed(state.history),
+        refused=_refused(state.history),
         forced=forced,
         obstacle=None if loaded or state.newest is None else _redefined(state),
         tag=tag,
     )
+
+
+def _refused(history: tuple[HistoryEntry, ...]) -> str | None:
+    """Return what Spark refused of the last refresh that computed something."""
+    last = next((entry for entry in history if entry.mode is not RanAs.NO_CHANGE), None)
+    return last.reason_detail if last is not None and last.reason == FullReason.STATEMENT_REFUSED else None
 
 
 def of_contents(state: TableState, details: Details, rows_before: str, tag: str) -> Facts:

@@ -38,7 +38,7 @@ from headrace.refresh.guards import published_pointers, refuse_missing, refuse_o
 from headrace.refresh.held_leases import Held
 from headrace.refresh.publication_builder import Finished
 from headrace.refresh.run_context import Outcome
-from headrace.results.refresh_results import Mode
+from headrace.results.refresh_results import Mode, RefreshMode
 from headrace.statistics.observations import ProgramNeeds, RefreshBegan, RefreshRan, Strategy, StrategyFailed
 from headrace.statistics.session_statistics import SessionStatistics
 
@@ -46,6 +46,12 @@ OF_VALUES = frozenset(
     {"ARITHMETIC_ERROR", "VALUE_ERROR", "SUBQUERY_TOO_MANY_ROWS", "RAISED_BY_QUERY", "FUNCTION_FAILED"}
 )
 """Errors of a query that come of the rows it is computed on."""
+
+OF_STATEMENTS = frozenset(
+    {"COLUMN_AMBIGUOUS", "COLUMN_EXISTS", "COLUMN_NOT_FOUND", "FUNCTION_NOT_FOUND", "QUERY_INVALID", "QUERY_TOO_DEEP"}
+    | {"SPARK_UNSUPPORTED", "SYNTAX_ERROR", "TYPE_MISMATCH"}
+)
+"""Errors of a statement itself, whatever the rows."""
 
 
 @dataclass(slots=True)
@@ -200,14 +206,15 @@ class Preparation:
             self.statistics.observe(StrategyFailed(Strategy.BROADCAST, facts.name, ()))
             return replace(planned, facts=replace(facts, broadcast=False))
         if error.code in OF_VALUES:
-            # a change has rows that the query never sees, such as those that came and went again since the last
-            # refresh; and what was estimated of FULL may have left the companion behind
-            why = FullReason.CHANGE_FAILED
-            return replace(
-                planned,
-                choice=replace(choice, mode=Mode.FULL, reason=why, detail=error.message, full_seconds=None),
-            )
-        return None
+            # a change has rows that the query never sees, such as those that came and went again since the last refresh
+            why, detail = FullReason.CHANGE_FAILED, error.message
+        elif error.code in OF_STATEMENTS and facts.refresh_mode is RefreshMode.AUTO:
+            # the statements are ours; where the query itself is refused, FULL, which runs it, says so
+            why, detail = FullReason.STATEMENT_REFUSED, f"{FullReason.STATEMENT_REFUSED.sentence}: {error.message}"
+        else:
+            return None
+        # what was estimated of FULL may have left the companion behind
+        return replace(planned, choice=replace(choice, mode=Mode.FULL, reason=why, detail=detail, full_seconds=None))
 
     def judged(
         self, state: gather_facts.TableState, heads: Mapping[TableName, Head], resolved: Mapping[TableName, Resolution]

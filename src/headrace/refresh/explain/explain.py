@@ -193,6 +193,8 @@ def _choice(facts: Facts, choice: Choice) -> str:
         lines.append(
             f"the companion {now} behind: FULL does without it, and writes it once before changes are followed"
         )
+    if facts.refused is not None:
+        lines.append(f"the last refresh was FULL: {facts.refused}")
     for source in facts.sources:
         rows = "?" if source.change_rows is None else f"{source.change_rows:,}"
         moved = "unchanged" if source.change is None else f"about {rows} rows changed"

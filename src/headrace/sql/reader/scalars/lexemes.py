@@ -148,6 +148,19 @@ def unbracketed(lexemes: Lexemes) -> Lexemes:
     return lexemes
 
 
+def split_alias(lexemes: Lexemes) -> tuple[Lexemes, Lexemes]:
+    """Cut the alias off a select item: what is before AS, and the lexemes of the alias.
+
+    Those are several for `AS (a, b)`, and none where there is no alias.
+    """
+    first = len(lexemes)
+    while first and lexemes[first - 1].role is Role.ALIAS:
+        first -= 1
+    before = lexemes[first - 1] if 0 < first < len(lexemes) else None
+    explicit = before is not None and before.role is Role.OPERATOR and before.text.upper() == "AS"
+    return lexemes[: first - explicit], lexemes[first:]
+
+
 def cells(lexemes: Lexemes) -> tuple[Lexemes, ...]:
     """Return the columns of a row of VALUES, written with or without brackets."""
     inside = _inside(lexemes)

@@ -16,6 +16,7 @@ from headrace.sql.reader.scalars.lexemes import (
     Lexemes,
     Role,
     closing_bracket,
+    split_alias,
     split_arguments,
     unbracketed,
     unquoted,
@@ -112,9 +113,9 @@ def _name_of(argument: Lexemes) -> tuple[str | None, Lexemes]:
 
     No name where it counts its fields.
     """
-    if len(argument) > 1 and argument[-1].role is Role.ALIAS:
-        explicit = argument[-2].role is Role.OPERATOR and argument[-2].text.upper() == "AS"
-        return _text(unquoted(argument[-1].text)), argument[: -2 if explicit else -1]
+    value, alias = split_alias(argument)
+    if value and alias:
+        return _text(unquoted(alias[-1].text)), value
     bare = unbracketed(argument)
     last = bare[-1]
     if len(bare) == 1 and last.role is Role.NAME:

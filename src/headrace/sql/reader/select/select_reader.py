@@ -24,6 +24,7 @@ from headrace.sql.reader.scalars.lexemes import (
     is_integer,
     keys,
     scalar,
+    split_alias,
     unbracketed,
     unquoted,
 )
@@ -289,29 +290,19 @@ class SelectReader:
 
     def _generator(self, within: Range, scope: Scope) -> Item | None:
         """Return a select item that is a generator with names for its columns; None for any other."""
-        lexemes = lexemes_of(self.context, within)
-        first = next((i for i, lexeme in enumerate(lexemes) if lexeme.role is Role.ALIAS), len(lexemes))
-        names = tuple(unquoted(p.text) for p in lexemes[first:] if p.text not in ("(", ",", ")"))
-        explicit = first > 0 and lexemes[first - 1].text.upper() == "AS"
-        call = as_generator(lexemes[: first - 1 if explicit else first])
+        lexemes, alias = split_alias(lexemes_of(self.context, within))
+        names = tuple(unquoted(p.text) for p in alias if p.text not in ("(", ",", ")"))
+        call = as_generator(lexemes)
         if not names or not is_generator(call):
             return None
         return Item(names[0], resolved(self.context, call, scope, self.aliases), names)
 
     def _without_alias(self, lexemes: Lexemes) -> tuple[Lexemes, str | None]:
-        first = len(lexemes)
-        while first and lexemes[first - 1].role is Role.ALIAS:
-            first -= 1
-        if first == len(lexemes):
-            return lexemes, None
-        written = lexemes[first:]
-        if len(written) > 1:
-            place = self.context.place_of(written[0].at)
+        lexemes, alias = split_alias(lexemes)
+        if len(alias) > 1:
+            place = self.context.place_of(alias[0].at)
             self.context.refuse(not_maintained("several aliases for one expression", place))
-        explicit = first > 0 and lexemes[first - 1].role is Role.OPERATOR and lexemes[first - 1].text.upper() == "AS"
-        text = written[0].text
-        name = unquoted(text)
-        return lexemes[: first - 1 if explicit else first], name
+        return lexemes, unquoted(alias[0].text) if alias else None
 
     def _star(self, within: Range, scope: Scope) -> list[Item] | None:
         """Return the columns of `*`, `alias.*`, with or without EXCEPT.

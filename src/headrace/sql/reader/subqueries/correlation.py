@@ -19,7 +19,7 @@ from headrace.sql.reader.names.resolve import lexemes_of, of_one_row, resolved
 from headrace.sql.reader.names.scope import Scope
 from headrace.sql.reader.refusals import not_maintained
 from headrace.sql.reader.scalars.booleans import conjuncts, has_subquery
-from headrace.sql.reader.scalars.lexemes import SCALAR, Lexeme, Lexemes, Role
+from headrace.sql.reader.scalars.lexemes import SCALAR, Lexeme, Lexemes, Role, split_alias
 from headrace.sql.reader.select.aggregates import has_aggregate
 from headrace.sql.reader.select.windows import has_window
 from headrace.sql.reader.syntax.query_shape import Query, Range, Select
@@ -231,8 +231,7 @@ def _outer_names(context: Context, lexemes: Lexemes, inner: Scope, outer: Scope)
 
 def _item(context: Context, within: Range, scope: Scope, lexeme: Lexeme) -> Lexemes:
     """Return a select item without its alias; empty for a star, which only EXISTS does not mind."""
-    lexemes = lexemes_of(context, within)
-    lexemes = without_alias(lexemes)
+    lexemes, _ = split_alias(lexemes_of(context, within))
     if len(lexemes) == 1 and lexemes[0].role is Role.STAR:
         return ()
     if has_window(lexemes) or is_generator(as_generator(lexemes)):
@@ -240,13 +239,3 @@ def _item(context: Context, within: Range, scope: Scope, lexeme: Lexeme) -> Lexe
     if lexeme.parts[0] != SCALAR and has_aggregate(lexemes):
         refuse(context, lexeme, "correlated subquery", "It reads outer columns and calls an aggregate.")
     return understood(context, lexemes, scope)
-
-
-def without_alias(lexemes: Lexemes) -> Lexemes:
-    """Return a select item without its alias."""
-    end = len(lexemes)
-    while end and lexemes[end - 1].role is Role.ALIAS:
-        end -= 1
-    if end < len(lexemes) and end and lexemes[end - 1].text.upper() == "AS" and lexemes[end - 1].role is Role.OPERATOR:
-        end -= 1
-    return lexemes[:end]

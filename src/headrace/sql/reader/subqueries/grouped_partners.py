@@ -17,7 +17,7 @@ from headrace.algebra.tree import identity
 from headrace.sql.reader.context import Context, Ctes
 from headrace.sql.reader.names.resolve import lexemes_of
 from headrace.sql.reader.scalars.booleans import has_subquery
-from headrace.sql.reader.scalars.lexemes import Lexeme, Lexemes, Role, in_brackets, input_lexeme, scalar
+from headrace.sql.reader.scalars.lexemes import Lexeme, Lexemes, Role, in_brackets, input_lexeme, scalar, split_alias
 from headrace.sql.reader.select.aggregates import has_aggregate
 from headrace.sql.reader.subqueries.correlation import (
     Filtered,
@@ -27,7 +27,6 @@ from headrace.sql.reader.subqueries.correlation import (
     refuse,
     related,
     understood,
-    without_alias,
 )
 from headrace.sql.reader.subqueries.decorrelation import matched
 from headrace.sql.reader.syntax.query_shape import Query, Range, Select
@@ -124,7 +123,7 @@ def one_row_met(
         refuse(context, lexeme, lexeme.parts[0], "IN compares another number of values than the subquery has columns.")
 
     def over(within: Range) -> Lexemes:
-        lexemes = without_alias(lexemes_of(context, within))
+        lexemes, _ = split_alias(lexemes_of(context, within))
         names = [each.parts for each in lexemes if each.role is Role.NAME and not found.scope.knows(each.parts)]
         if has_subquery(lexemes) or any(map(outer.scope.knows, names)):
             refuse(context, lexeme, "correlated subquery", _GROUPS)

@@ -18,7 +18,7 @@ from headrace.sql.reader.names.column_names import Names
 from headrace.sql.reader.names.resolve import lexemes_of, resolved
 from headrace.sql.reader.names.scope import Scope, Visible
 from headrace.sql.reader.scalars.booleans import has_subquery
-from headrace.sql.reader.scalars.lexemes import Lexeme, Lexemes, Role, input_lexeme, scalar, unquoted
+from headrace.sql.reader.scalars.lexemes import Lexeme, Lexemes, Role, input_lexeme, scalar, split_alias, unquoted
 from headrace.sql.reader.select.aggregates import has_aggregate
 from headrace.sql.reader.select.windows import has_window
 from headrace.sql.reader.syntax.query_shape import Query, QueryItem, Range, Select
@@ -143,12 +143,10 @@ class OuterReader:
         tokens = self.context.cursor.tokens[within[0] : within[1]]
         if tokens[-1].text == "*" and all(t.is_name for t in tokens[:-1:2]) and len(tokens) % 2:
             return self._star(tuple(t.name for t in tokens[:-1:2]), Lexeme(Role.INPUT, "", tokens[0].start, False))
-        lexemes = lexemes_of(self.context, within)
+        lexemes, alias = split_alias(lexemes_of(self.context, within))
         name = lexemes[0].parts[-1] if len(lexemes) == 1 and lexemes[0].role is Role.NAME else None
-        if lexemes and lexemes[-1].role is Role.ALIAS:
-            name, lexemes = unquoted(lexemes[-1].text), lexemes[:-1]
-            explicit = bool(lexemes) and lexemes[-1].role is Role.OPERATOR and lexemes[-1].text.upper() == "AS"
-            lexemes = lexemes[:-1] if explicit else lexemes
+        name = unquoted(alias[0].text) if alias else name
+        self.failed = self.failed or len(alias) > 1
         known = self.expression(lexemes)
         if name is not None:
             self.aliases.add(self.context.fold(name))

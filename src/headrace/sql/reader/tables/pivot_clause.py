@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from headrace.sql.reader.context import Context
 from headrace.sql.reader.names.resolve import lexemes_of, resolved
 from headrace.sql.reader.names.scope import AmbiguousNameError, Scope, Visible
-from headrace.sql.reader.scalars.lexemes import Lexemes, Role, unquoted
+from headrace.sql.reader.scalars.lexemes import Lexemes, Role, split_alias, unquoted
 from headrace.sql.reader.select.aggregates import has_aggregate
 from headrace.sql.reader.syntax.cursor import Cursor
 from headrace.sql.reader.syntax.query_shape import Extra, Range
@@ -127,15 +127,13 @@ def _column(scope: Scope, name: str) -> Visible | None:
 
 
 def _aggregate(context: Context, scope: Scope, within: Range) -> tuple[Lexemes, str | None] | None:
-    lexemes, name = lexemes_of(context, within), None
-    if lexemes and lexemes[-1].role is Role.ALIAS:
-        name, lexemes = unquoted(lexemes[-1].text), lexemes[:-1]
-        explicit = bool(lexemes) and lexemes[-1].role is Role.OPERATOR and lexemes[-1].text.upper() == "AS"
-        lexemes = lexemes[:-1] if explicit else lexemes
+    lexemes, alias = split_alias(lexemes_of(context, within))
     known = resolved(context, lexemes, scope)
-    unknown = any(lexeme.role in (Role.NAME, Role.SUBQUERY, Role.WINDOW, Role.ALIAS) for lexeme in known)
+    unknown = len(alias) > 1 or any(lexeme.role in (Role.NAME, Role.SUBQUERY, Role.WINDOW) for lexeme in known)
     called = {lexeme.parts[0] for lexeme in known if lexeme.role is Role.CALL}
-    return None if unknown or called & _CHOOSING or not has_aggregate(known) else (known, name)
+    if unknown or called & _CHOOSING or not has_aggregate(known):
+        return None
+    return known, unquoted(alias[0].text) if alias else None
 
 
 # Spark makes other calls of them for PIVOT

@@ -80,7 +80,9 @@ def test_passes(hr: Headrace, ns: str, source: str) -> None:
     idle = {info.name: info.change for info in found.passes if not info.fired}
     assert idle["inner_recursion"] == "nothing to change"
     assert not fired.keys() & idle.keys()
-    assert all(info.name in dict(found.sections)["passes"] for info in found.passes)
+    shown = dict(found.sections)["passes"]
+    assert all(info.name in shown for info in found.passes)
+    assert all(shown.count(f"claim: {info.claim}") == 1 for info in fired.values())
     assert "passes" in found.as_dict()
     alone = hr.explain_query(query, passes=True)
     assert {info.seconds_before for info in alone.passes} == {None}

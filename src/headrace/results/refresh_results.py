@@ -295,6 +295,9 @@ class PassInfo(Record):
         seconds_before: Estimated seconds of what it was given, by the cost model: of recomputing for the query, of
             following the change for a program; None where the model says nothing.
         seconds_after: The same of what it gave.
+        claim: The algebraic law it rests on.
+        assumes: What it rests on beyond that; empty for nothing.
+        cost_based: Whether sizes decide about it; another one applies wherever it can.
     """
 
     name: str
@@ -303,6 +306,9 @@ class PassInfo(Record):
     change: str
     seconds_before: float | None = None
     seconds_after: float | None = None
+    claim: str = ""
+    assumes: str = ""
+    cost_based: bool = False
 
 
 @dataclass(frozen=True, slots=True)

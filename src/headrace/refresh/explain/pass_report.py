@@ -64,22 +64,37 @@ def with_passes(found: Explanation, details: Details, plans: CompiledViews, fact
     """Replace algebra, stages and SQL by the report of passes; arguments as `pass_report`."""
     report = pass_report(details, plans, facts) if details.incremental else ()
     kept = tuple(section for section in found.sections if section[0] == "choice")
-    section = (("passes", "\n".join(map(_line, report)) or "The query is not maintained, so that no pass runs."),)
+    section = (("passes", report_text(report) or "The query is not maintained, so that no pass runs."),)
     return replace(found, sections=(*kept, *section), passes=report)
 
 
 def _idle(fired: set[str], disabled: Iterable[str]) -> Iterator[PassInfo]:
-    for name in dict.fromkeys(each.name for each in PASSES if each.name not in fired):
-        phase = next(each.phase for each in PASSES if each.name == name)
-        yield PassInfo(name, phase.value, False, "switched off" if name in disabled else "nothing to change")
+    seen = set(fired)
+    for each in PASSES:
+        if each.name in seen:
+            continue
+        seen.add(each.name)
+        yield _info(each, fired=False, change="switched off" if each.name in disabled else "nothing to change")
 
 
 def _fired(each: Pass, before: Any, after: Any, view: CompiledView, facts: Facts | None) -> PassInfo | None:
     words = _words(before, after, view)
     if not words:
         return None
-    costs = (_seconds(before, view, facts), _seconds(after, view, facts))
-    return PassInfo(each.name, each.phase.value, True, words, *costs)
+    costs = _seconds(before, view, facts), _seconds(after, view, facts)
+    return replace(_info(each, fired=True, change=words), seconds_before=costs[0], seconds_after=costs[1])
+
+
+def _info(each: Pass, *, fired: bool, change: str) -> PassInfo:
+    return PassInfo(
+        each.name,
+        each.phase.value,
+        fired,
+        change,
+        claim=each.claim,
+        assumes=each.assumes,
+        cost_based=each.cost_based,
+    )
 
 
 def _words(before: Any, after: Any, view: CompiledView) -> str:
@@ -126,6 +141,23 @@ def _seconds(found: Any, view: CompiledView, facts: Facts | None) -> float | Non
     if isinstance(found, DeltaProgram):
         return differential_seconds(facts, found)
     return full_seconds(facts, replace(view, tree=found)) if isinstance(found, Relation) else None
+
+
+def report_text(report: Iterable[PassInfo]) -> str:
+    """Write a line for each run of a pass; below the first, what the pass rests on."""
+    lines, told = list[str](), set[str]()
+    for info in report:
+        lines.append(_line(info))
+        if info.fired and info.name not in told:
+            told.add(info.name)
+            lines += [f"    {reason}" for reason in _reasons(info)]
+    return "\n".join(lines)
+
+
+def _reasons(info: PassInfo) -> Iterator[str]:
+    yield f"claim: {info.claim}"
+    if info.assumes:
+        yield f"assumes: {info.assumes}{'; decided by cost' if info.cost_based else ''}"
 
 
 def _line(info: PassInfo) -> str:

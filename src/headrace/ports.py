@@ -51,7 +51,7 @@ class Runner(Protocol):
     ) -> dict[str, Any]:
         """Run a query once, keep its rows under a name, and return aggregates over them.
 
-        few rows are expected (`local`), which may be held nearer to who reads them.
+        With `local` few rows are expected, which may be held nearer to those who read them.
         """
         ...
 

@@ -85,9 +85,9 @@ def undetermined_rows(tree: Relation, types_of: TypesOf, keys: FindKeys) -> Unde
 
 
 def _incomparable(output: tuple[Column, ...], tree: Relation | None) -> tuple[Refusal, ...]:
-    """Return rows are matched by their values, so every column must have equality.
+    """Refuse columns of types without equality, because rows are matched by their values.
 
-    Maps are matched by grouping alone.
+    Maps pass where rows are only grouped.
     """
     message = "Column '{}' is of a type that has no equality: {}."
     alone = tree is not None and all(isinstance(node, _GROUPED_ALONE) for node in walk(tree))

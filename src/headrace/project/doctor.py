@@ -106,7 +106,7 @@ def _failed(name: str, error: HeadraceError) -> Check:
 
 
 def check_python(version: tuple[int, ...] = sys.version_info[:3]) -> Check:
-    """Return Python is new enough."""
+    """Check that Python is new enough."""
     text = ".".join(map(str, version))
     if version < OLDEST_PYTHON:
         return Check("Python", Outcome.FAIL, f"Python {text}", "Use Python 3.11 or newer.")
@@ -160,7 +160,7 @@ def check_java(settings: config.Settings) -> Check:
 
 
 def check_jars(settings: config.Settings) -> Check:
-    """Return the jars are there and are what was pinned."""
+    """Check that the jars are there and are those that were pinned."""
     if settings.spark_remote:
         return Check("Jars", Outcome.OK, "not needed: Spark runs elsewhere (spark_remote)")
     from headrace.spark import jars
@@ -174,7 +174,7 @@ def check_jars(settings: config.Settings) -> Check:
 
 
 def check_catalog(settings: config.Settings) -> Check:
-    """Return the catalog answers and has this version's revision."""
+    """Check that the catalog answers and has this version's revision."""
     from headrace.catalog import Catalog
     from headrace.catalog.inspection import revision_of
     from headrace.catalog.schema import REVISIONS
@@ -194,7 +194,7 @@ def check_catalog(settings: config.Settings) -> Check:
 
 
 def check_lake(settings: config.Settings) -> Check:
-    """Return the REST catalog answers, lets us in, and what it can do."""
+    """Check that the REST catalog answers and lets us in; say what it can do."""
     elsewhere = _other_lake(settings)
     if settings.lake is None:
         return _failed("Lake", elsewhere) if elsewhere else Check("Lake", Outcome.OK, "in the catalog's own database")
@@ -231,7 +231,7 @@ def _other_lake(settings: config.Settings) -> HeadraceError | None:
 
 
 def check_warehouse(settings: config.Settings) -> Check:
-    """Return the warehouse can be written and has room."""
+    """Check that the warehouse can be written and has room."""
     if "://" in settings.warehouse:
         return _checked_store(settings)
     from headrace.spark.session_kind import is_local
@@ -315,7 +315,7 @@ def judge_clocks(difference: float, against: str) -> Check:
 
 
 def check_functions(settings: config.Settings) -> Check:
-    """Return the project's Python functions can be loaded."""
+    """Check that the project's Python functions can be loaded."""
     from headrace.functions import FILE_NAME, Functions
 
     functions = Functions(settings.root / FILE_NAME)

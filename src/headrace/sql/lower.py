@@ -499,7 +499,7 @@ _CHEAP = 24
 
 
 def _loses_grouping(block: _Block, scalars: list[Scalar]) -> bool:
-    """Return a SELECT without GROUP BY is an aggregate only as long as it calls one."""
+    """Return whether a SELECT without GROUP BY would call no aggregate any more, and be none."""
     return block.keys == () and not any(scalar.columns & block.calls for scalar in scalars)
 
 

@@ -77,7 +77,7 @@ def _nesting(tokens: tuple[Token, ...], at: int, *, inside: bool, first: int) ->
 
 
 def _handler(tokens: tuple[Token, ...], at: int, inside: bool) -> bool:
-    """Return `DECLARE … HANDLER FOR condition BEGIN`."""
+    """Return whether a BEGIN is that of `DECLARE … HANDLER FOR condition BEGIN`."""
     if not inside:
         return False
     for token in reversed(tokens[:at]):

@@ -390,12 +390,7 @@ DECISIONS: Mapping[str, type[Event]] = {
 
 def logged_event(kind: str, fields: Mapping[str, object]) -> Event | None:
     """Return any event as it was written to the log of events; None as for `event_of`."""
-    known = {kind_of(each): each for each in Event.__subclasses__()}
-    values = {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
-    try:
-        return known[kind](**values)
-    except (KeyError, TypeError):
-        return None
+    return _read({kind_of(each): each for each in Event.__subclasses__()}, kind, fields)
 
 
 def event_of(kind: str, fields: Mapping[str, object]) -> Event | None:
@@ -403,9 +398,13 @@ def event_of(kind: str, fields: Mapping[str, object]) -> Event | None:
 
     None for another version's that is not understood.
     """
+    return _read(DECISIONS, kind, fields)
+
+
+def _read(known: Mapping[str, type[Event]], kind: str, fields: Mapping[str, object]) -> Event | None:
     values = {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
     try:
-        return DECISIONS[kind](**values)
+        return known[kind](**values)
     except (KeyError, TypeError):
         return None
 

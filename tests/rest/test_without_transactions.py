@@ -145,7 +145,7 @@ def test_a_writer_who_comes_in_the_middle_is_found(shop: Shop, proxy: RestProxy)
 
 def test_deployments_are_refused(shop: Shop) -> None:
     with pytest.raises(HeadraceError) as caught:
-        shop.catalog.refuse_one_by_one("Deployments are")
+        shop.catalog.refuse_one_by_one()
     assert caught.value.code == "LAKE_UNSUPPORTED"
 
 

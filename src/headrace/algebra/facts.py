@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from headrace.algebra.words import Kind, Word, Words, closing
+from headrace.algebra.words import Kind, Word, Words, closing, unbracketed
 
 
 class Type(StrEnum):
@@ -96,7 +96,7 @@ def facts_of(words: Words) -> Facts:
     return Facts(
         form=_form(words),
         parts=tuple(_conjuncts(words)),
-        branches=split_at(_unbracketed(words), "OR"),
+        branches=split_at(unbracketed(words), "OR"),
         disjunctive="OR" in operators,
         negative=not _NEGATIONS.isdisjoint(operators),
         equates=not _EQUALS.isdisjoint(operators),
@@ -117,7 +117,7 @@ def _form(words: Words) -> Form:
     if words[0].kind is Kind.FUNCTION and closing(words, 1) == len(words) - 1:
         arguments = split_at(words[2:-1], ",") if len(words) > 3 else ()
         return Call(words[0].name, tuple(map(_simple, arguments)))
-    return _equality(_unbracketed(words))
+    return _equality(unbracketed(words))
 
 
 def _equality(words: Words) -> Equality | Other:
@@ -161,19 +161,13 @@ def _is_text(literal: Word) -> bool:
 
 
 def _conjuncts(words: Words) -> Iterator[Words]:
-    inner = _unbracketed(words)
+    inner = unbracketed(words)
     parts = (inner,) if len(split_at(inner, "OR")) > 1 else split_at(inner, "AND")
     if len(parts) == 1:
         yield inner
         return
     for part in parts:
         yield from _conjuncts(part)
-
-
-def _unbracketed(words: Words) -> Words:
-    while words and words[0].text == "(" and words[0].kind is Kind.OPERATOR and closing(words, 0) == len(words) - 1:
-        words = words[1:-1]
-    return words
 
 
 def split_at(words: Words, at: str) -> tuple[Words, ...]:

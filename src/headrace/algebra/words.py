@@ -49,9 +49,9 @@ class Word(NamedTuple):
 Words = tuple[Word, ...]
 
 
-def column_word(name: str, *, spaced: bool = False) -> Word:
+def column_word(name: str) -> Word:
     """Return the word for a column of the input, quoted."""
-    return Word(Kind.COLUMN, quote(name), spaced, name)
+    return Word(Kind.COLUMN, quote(name), False, name)
 
 
 def operator(text: str, *, spaced: bool = True) -> Word:
@@ -86,6 +86,13 @@ def spaced_as(words: Words, like: Word) -> Words:
 def bracketed(words: Words) -> Words:
     """Return the words in brackets."""
     return (OPENING, *(spaced_as(words, OPENING)), CLOSING)
+
+
+def unbracketed(words: Words) -> Words:
+    """Return words without brackets around all of them."""
+    while words and words[0].text == "(" and words[0].kind is Kind.OPERATOR and closing(words, 0) == len(words) - 1:
+        words = words[1:-1]
+    return words
 
 
 def closing(words: Sequence[Word], start: int) -> int:

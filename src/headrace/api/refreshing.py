@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from headrace.api.project_handle import Names, ProjectHandle
+from headrace.api.schedules.maintenance_ages import ORPHAN_AGE, SNAPSHOT_AGE
 from headrace.catalog import ForeignWrite, Status, StreamTable
 from headrace.errors import UserError
 from headrace.events import Notice, cycle_told
@@ -264,8 +265,8 @@ class RefreshVerbs(ProjectHandle):
         self,
         names: str | Names | None = None,
         *,
-        older_than: dt.timedelta = dt.timedelta(days=7),
-        orphans_older_than: dt.timedelta = dt.timedelta(days=3),
+        older_than: dt.timedelta = SNAPSHOT_AGE,
+        orphans_older_than: dt.timedelta = ORPHAN_AGE,
         dry_run: bool = False,
     ) -> tuple[MaintenanceResult, ...]:
         """Expire snapshots, compact, trim logs, remove orphan files, drop expired generations.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -106,6 +106,19 @@ def lock_relations(connection: Connection, ids: Iterable[int]) -> None:
     """
     rows = sa.select(t.relation.c.id).where(t.relation.c.id.in_(sorted(ids))).order_by(t.relation.c.id)
     connection.execute(rows.with_for_update(key_share=True)).all()
+
+
+def read_by_others(connection: Connection, ids: Collection[int]) -> set[int]:
+    """Return the ids of those relations that stream tables read, or have in their frontiers."""
+    tables = (t.dependency, t.frontier)
+    reads = sa.union(*(sa.select(table.c.source_id).where(table.c.source_id.in_(ids)) for table in tables))
+    return set(connection.execute(reads).scalars())
+
+
+def forget_relations(connection: Connection, ids: Collection[int]) -> None:
+    """Delete relations with their versions."""
+    connection.execute(sa.delete(t.version).where(t.version.c.relation_id.in_(ids)))
+    connection.execute(sa.delete(t.relation).where(t.relation.c.id.in_(ids)))
 
 
 def _new_row(name: TableName) -> dict[str, object]:

@@ -9,7 +9,7 @@ from sqlalchemy.engine import Connection
 
 from headrace.catalog import schema as t
 from headrace.catalog.records import RelationKind
-from headrace.catalog.relations import name_condition, parse_name
+from headrace.catalog.relations import forget_relations, name_condition, parse_name
 from headrace.names import TableName
 
 _USES = (
@@ -36,6 +36,5 @@ def unused(connection: Connection, names: Iterable[TableName]) -> dict[TableName
 
 def forget_unused(connection: Connection, names: Iterable[TableName]) -> None:
     """Forget those names that are sources which nothing refers to any more, with their versions."""
-    if ids := list(unused(connection, names).values()):
-        connection.execute(sa.delete(t.version).where(t.version.c.relation_id.in_(ids)))
-        connection.execute(sa.delete(t.relation).where(t.relation.c.id.in_(ids)))
+    if ids := unused(connection, names).values():
+        forget_relations(connection, ids)

@@ -23,6 +23,12 @@ NEW_KEYS = 10_000_000_000
 """Distance between the order keys of one round of RF1 and the next; generated keys lie below it up to scale 1,600."""
 
 
+NAMESPACE = "tpch"
+"""Where the tables are."""
+
+_LAKE = f"lake.{NAMESPACE}"
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
     """One statement that changes the lakehouse.
@@ -75,7 +81,7 @@ def generator() -> str:
     return found
 
 
-def load_statements(folder: Path, namespace: str = "tpch", tables: Sequence[str] = TABLES) -> Iterator[str]:
+def load_statements(folder: Path, namespace: str = NAMESPACE, tables: Sequence[str] = TABLES) -> Iterator[str]:
     """Yield the Spark SQL that makes Iceberg tables of generated files.
 
     What any user would write.
@@ -87,23 +93,22 @@ def load_statements(folder: Path, namespace: str = "tpch", tables: Sequence[str]
         yield f"DROP VIEW generated_{table}"
 
 
-def adopt_statements(folder: Path, namespace: str = "tpch", tables: Sequence[str] = TABLES) -> Iterator[str]:
+def adopt_statements(folder: Path, *, tables: Sequence[str] = TABLES) -> Iterator[str]:
     """Yield the Spark SQL that makes Iceberg tables out of generated files where they lie.
 
     Nothing is written again: the files become the tables' first data files, and must stay.
 
     Args:
         folder: Where `generate` wrote them, in parts.
-        namespace: Where the tables are to be.
         tables: Which of them.
     """
-    yield f"CREATE NAMESPACE IF NOT EXISTS lake.{namespace}"
+    yield f"CREATE NAMESPACE IF NOT EXISTS lake.{NAMESPACE}"
     for table in tables:
         files = folder / table
         yield _view_of(files, table)
-        yield f"{_create(table, namespace)} WHERE false"
+        yield f"{_create(table, NAMESPACE)} WHERE false"
         source = f"`parquet`.`{files}`".replace("'", "\\'")
-        yield f"CALL lake.system.add_files(table => '{namespace}.{table}', source_table => '{source}')"
+        yield f"CALL lake.system.add_files(table => '{NAMESPACE}.{table}', source_table => '{source}')"
         yield f"DROP VIEW generated_{table}"
 
 
@@ -148,38 +153,35 @@ def _chosen(key: str, number: int, share: float, among: Stretch | None = None) -
     return f"{key} < {NEW_KEYS} AND pmod(xxhash64({key}), {buckets}) = {number % buckets}"
 
 
-def rf1(number: int, share: float = 0.001, namespace: str = "tpch", among: Stretch | None = None) -> tuple[Change, ...]:
+def rf1(number: int, share: float = 0.001, *, among: Stretch | None = None) -> tuple[Change, ...]:
     """Return new orders with their line items.
 
     Args:
         number: The round, from 1; every round inserts other keys.
         share: How many, as a share of the generated orders.
-        namespace: Where the tables are.
         among: The keys of the orders that are copied, instead of a share of all.
     """
     shift = number * NEW_KEYS
-    lake = f"lake.{namespace}"
     orders, lines = (_chosen(key, 3 * number, share, among) for key in ("o_orderkey", "l_orderkey"))
     return (
         Change(
             "new orders",
-            f"INSERT INTO {lake}.orders SELECT o_orderkey + {shift}, o_custkey, o_orderstatus, o_totalprice, "
-            f"o_orderdate, o_orderpriority, o_clerk, o_shippriority, o_comment FROM {lake}.orders WHERE {orders}",
+            f"INSERT INTO {_LAKE}.orders SELECT o_orderkey + {shift}, o_custkey, o_orderstatus, o_totalprice, "
+            f"o_orderdate, o_orderpriority, o_clerk, o_shippriority, o_comment FROM {_LAKE}.orders WHERE {orders}",
         ),
         Change(
             "their line items",
-            f"INSERT INTO {lake}.lineitem SELECT l_orderkey + {shift}, l_partkey, l_suppkey, l_linenumber, l_quantity, "
-            "l_extendedprice, l_discount, l_tax, l_returnflag, l_linestatus, l_shipdate, l_commitdate, l_receiptdate, "
-            f"l_shipinstruct, l_shipmode, l_comment FROM {lake}.lineitem WHERE {lines}",
+            f"INSERT INTO {_LAKE}.lineitem SELECT l_orderkey + {shift}, l_partkey, l_suppkey, l_linenumber, "
+            "l_quantity, l_extendedprice, l_discount, l_tax, l_returnflag, l_linestatus, l_shipdate, l_commitdate, "
+            f"l_receiptdate, l_shipinstruct, l_shipmode, l_comment FROM {_LAKE}.lineitem WHERE {lines}",
         ),
     )
 
 
-def rf2(number: int, share: float = 0.001, namespace: str = "tpch", among: Stretch | None = None) -> tuple[Change, ...]:
+def rf2(number: int, share: float = 0.001, *, among: Stretch | None = None) -> tuple[Change, ...]:
     """Delete old orders with their line items; arguments as for `rf1`."""
-    lake = f"lake.{namespace}"
     return tuple(
-        Change(what, f"DELETE FROM {lake}.{table} WHERE {_chosen(key, 3 * number + 1, share, among)}")
+        Change(what, f"DELETE FROM {_LAKE}.{table} WHERE {_chosen(key, 3 * number + 1, share, among)}")
         for what, table, key in (
             ("old line items deleted", "lineitem", "l_orderkey"),
             ("old orders deleted", "orders", "o_orderkey"),
@@ -187,11 +189,11 @@ def rf2(number: int, share: float = 0.001, namespace: str = "tpch", among: Stret
     )
 
 
-def price_changes(number: int, share: float = 0.001, namespace: str = "tpch", among: Stretch | None = None) -> Change:
+def price_changes(number: int, share: float = 0.001, *, among: Stretch | None = None) -> Change:
     """Return a change of prices of line items; arguments as for `rf1`."""
     return Change(
         "prices changed",
-        f"UPDATE lake.{namespace}.lineitem SET l_extendedprice = l_extendedprice + 1.00 "
+        f"UPDATE {_LAKE}.lineitem SET l_extendedprice = l_extendedprice + 1.00 "
         f"WHERE {_chosen('l_orderkey', 3 * number + 2, share, among)}",
     )
 

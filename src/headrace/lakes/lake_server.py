@@ -106,15 +106,11 @@ class LakeServer(Protocol):
         ...
 
 
-def one_by_one(what: str) -> UserError:
-    """Return the error for what changes several tables at once, in a server that does not.
-
-    Args:
-        what: What is refused, as the beginning of a sentence.
-    """
+def one_by_one() -> UserError:
+    """Return the error for deployments in a server that changes one table at a time."""
     return UserError(
         "LAKE_UNSUPPORTED",
-        f"{what} not done in a REST catalog that changes one table at a time.",
+        "Deployments are not done in a REST catalog that changes one table at a time.",
         detail="It does not list POST /v1/{prefix}/transactions/commit among its endpoints.",
         hint="Use a server that has it, or the embedded lake (a project without a section [lake]).",
     )

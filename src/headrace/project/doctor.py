@@ -10,15 +10,19 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace import config
 from headrace.errors import HeadraceError
 from headrace.extras import CONNECT_CLIENT, CONNECT_PACKAGES, absent, extra_of, install
 from headrace.lakes.storage_settings import warehouses
+
+if TYPE_CHECKING:
+    from headrace.catalog import Catalog
 
 OLDEST_PYTHON = (3, 11)
 """As in pyproject.toml, which nothing enforces for a checkout on the path."""
@@ -214,17 +218,26 @@ def check_lake(settings: config.Settings) -> Check:
     return Check("Lake", Outcome.WARN, finding, remedy)
 
 
-def _other_lake(settings: config.Settings) -> HeadraceError | None:
-    """Return the error of settings that name another lake than the project's own."""
+@contextmanager
+def _current_catalog(settings: config.Settings) -> Iterator[Catalog | None]:
+    """Open the catalog; None where it has not this version's revision."""
     from headrace.catalog import Catalog
     from headrace.catalog.inspection import revision_of
     from headrace.catalog.schema import REVISIONS
 
+    if revision_of(settings.catalog_url)[1] != REVISIONS[-1]:
+        yield None
+        return
+    with Catalog.open(settings.catalog_url, create=False) as catalog:
+        yield catalog
+
+
+def _other_lake(settings: config.Settings) -> HeadraceError | None:
+    """Return the error of settings that name another lake than the project's own."""
     try:
-        if revision_of(settings.catalog_url)[1] != REVISIONS[-1]:
-            return None
-        with Catalog.open(settings.catalog_url, create=False) as catalog:
-            catalog.refuse_other_lake(None if settings.lake is None else settings.lake.identity)
+        with _current_catalog(settings) as catalog:
+            if catalog is not None:
+                catalog.refuse_other_lake(None if settings.lake is None else settings.lake.identity)
     except HeadraceError as error:
         return error if error.code == "LAKE_CHANGED" else None  # all else is found by the check of the catalog
     return None
@@ -260,16 +273,11 @@ def check_warehouse(settings: config.Settings) -> Check:
 
 def _tables_in(settings: config.Settings, folder: Path) -> int:
     """Return how many tables the catalog has in a local folder; 0 where it does not say."""
-    from headrace.catalog import Catalog
-    from headrace.catalog.inspection import revision_of
-    from headrace.catalog.schema import REVISIONS
-
     inside = tuple(f"{prefix}{folder}/" for prefix in ("", "file:", "file://"))
     try:
-        if revision_of(settings.catalog_url)[1] != REVISIONS[-1]:
-            return 0
-        with Catalog.open(settings.catalog_url, create=False) as catalog:
-            return sum(pointer.metadata_location.startswith(inside) for pointer in catalog.pointers().values())
+        with _current_catalog(settings) as catalog:
+            pointers = {} if catalog is None else catalog.pointers()
+            return sum(pointer.metadata_location.startswith(inside) for pointer in pointers.values())
     except HeadraceError:
         return 0  # it is found by the check of the catalog
 

@@ -36,6 +36,8 @@ LOOK_SECONDS = 0.25
 """Time between two looks whether the server is to end."""
 LOG_SECONDS = 60.0
 """Time between two looks at the size of its log."""
+END_SECONDS = 60.0
+"""Time that a server has to end, once it was told to."""
 
 
 def serve(
@@ -134,15 +136,15 @@ def serving_beside(
         projects.close()
 
 
-def end_server(root: Path, *, kinds: tuple[str, ...] = ("background", "foreground"), seconds: float = 60.0) -> bool:
+def end_server(root: Path, *, kinds: tuple[str, ...] = ("background", "foreground")) -> bool:
     """End the project's server; return whether there was one of these kinds."""
     found = address.read_address(str(root))
     if found is None or found.get("kind") not in kinds:
         return False
     with suppress(OSError):
-        if ask(str(root), "POST", "/v1/server/end", b'{"now": true}', seconds=seconds) is None:
+        if ask(str(root), "POST", "/v1/server/end", b'{"now": true}', seconds=END_SECONDS) is None:
             return False
-    return _wait_for_lock(root, seconds)
+    return _wait_for_lock(root)
 
 
 def server_facts(root: Path) -> dict[str, object] | None:
@@ -153,11 +155,11 @@ def server_facts(root: Path) -> dict[str, object] | None:
     return None
 
 
-def _wait_for_lock(root: Path, seconds: float) -> bool:
+def _wait_for_lock(root: Path) -> bool:
     import fcntl
     import time
 
-    end = time.monotonic() + seconds
+    end = time.monotonic() + END_SECONDS
     while time.monotonic() < end:
         with (
             contextlib.suppress(OSError),

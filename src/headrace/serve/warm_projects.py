@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 MOST_IDLE = 2
 """Open projects that are kept without a command: one is used again and again, two where two people work."""
 
-StartSpark = Callable[[Events], "SparkSession"]
-
 
 class SharedSpark:
     """The server's Spark, started at first use; every open project has a session of its own.

@@ -73,10 +73,7 @@ def of_calls(window: Window) -> Iterator[Dependency]:
 
 
 def _projected(project: Project) -> Iterator[Dependency]:
-    names: dict[str, list[str]] = {}
-    for name, scalar in project.items:
-        if (source := as_column(scalar)) is not None:
-            names.setdefault(source, []).append(name)
+    names = _names_of_columns(project)
     shown = {source: found[0] for source, found in names.items()}
     for found in names.values():
         yield from ((frozenset({name}), frozenset(found)) for name in found if len(found) > 1)
@@ -89,14 +86,20 @@ def _projected(project: Project) -> Iterator[Dependency]:
     yield from struct_fields(project)
 
 
+def _names_of_columns(project: Project) -> dict[str, list[str]]:
+    """Return under which names a projection shows each column of its input."""
+    names: dict[str, list[str]] = {}
+    for name, scalar in project.items:
+        if (source := as_column(scalar)) is not None:
+            names.setdefault(source, []).append(name)
+    return names
+
+
 def struct_fields(relation: Relation) -> Iterator[Dependency]:
     """Yield what structs of columns tell: these columns, as exactly as they compare."""
     if not isinstance(relation, Project):
         return
-    names: dict[str, list[str]] = {}
-    for name, scalar in relation.items:
-        if (source := as_column(scalar)) is not None:
-            names.setdefault(source, []).append(name)
+    names = _names_of_columns(relation)
     for name, scalar in relation.items:
         if _is_struct(scalar):
             yield frozenset({name}), frozenset(each for n in scalar.columns for each in names.get(n, ()))

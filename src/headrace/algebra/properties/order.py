@@ -5,7 +5,7 @@ from __future__ import annotations
 from headrace.algebra.relations import WindowCall
 from headrace.algebra.scalar import Scalar, column
 from headrace.algebra.types import groupable, mentions
-from headrace.algebra.words import Kind, Words, closing, render
+from headrace.algebra.words import Kind, Words, closing, render, unbracketed
 
 _CHOOSING = frozenset({"any_value", "first", "first_value", "last", "last_value", "max_by", "min_by", "nth_value"})
 POSITIONAL = _CHOOSING | {"row_number", "ntile", "lag", "lead", "collect_list", "array_agg"}
@@ -53,9 +53,7 @@ _LEAST = len(("CAST", "(", "x", "AS", "STRING", ")"))
 
 def unbracketed_sql(words: Words) -> str:
     """Return the SQL of words without brackets around all of them."""
-    while words and words[0].text == "(" and words[0].kind is Kind.OPERATOR and closing(words, 0) == len(words) - 1:
-        words = words[1:-1]
-    return render(words)
+    return render(unbracketed(words))
 
 
 def shown_as_text(scalar: Scalar, floats: frozenset[str]) -> str | None:

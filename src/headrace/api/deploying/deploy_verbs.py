@@ -68,7 +68,7 @@ class DeployVerbs(ProjectHandle):
         from headrace.deploy.create_green import GreenSpec, create_green
         from headrace.deploy.load_journal import noting_loads
 
-        self._catalog.refuse_one_by_one("Deployments are")
+        self._catalog.refuse_one_by_one()
         if options is not None:
             parse_options(options)
         conditions = None if auto_promote is None else self._parsed(auto_promote)
@@ -150,7 +150,7 @@ class DeployVerbs(ProjectHandle):
         Raises:
             UserError: `STREAM_TABLE_NOT_FOUND`, `GREEN_OF_GREEN`, `IN_DEPLOYMENT`, `GREEN_IN_CYCLE`, `INVALID_NAME`.
         """
-        self._catalog.refuse_one_by_one("Deployments are")
+        self._catalog.refuse_one_by_one()
         from headrace.deploy.create_green import drop_with
 
         drop_with(self._name(name), deployment, catalog=self._catalog, clock=SystemClock())

@@ -11,6 +11,7 @@ from contextlib import ExitStack, contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING
 
+from headrace.api.schedules.maintenance_ages import ORPHAN_AGE, SNAPSHOT_AGE
 from headrace.api.schedules.project_defaults import defaults_of, quotas_of, slots_of
 from headrace.catalog import Catalog
 from headrace.clock import TICK, SystemClock
@@ -74,8 +75,8 @@ class EngineWorker:
         maintain(
             refresher.catalog,
             self._session,
-            older_than=dt.timedelta(days=7),
-            orphans_older_than=dt.timedelta(days=3),
+            older_than=SNAPSHOT_AGE,
+            orphans_older_than=ORPHAN_AGE,
             dry_run=False,
             wanted=wanted,
             defaults=refresher.defaults,

@@ -19,10 +19,12 @@ from headrace.catalog.publishing import published_pointers as published
 from headrace.catalog.records import Definition, HistoryEntry, RefreshMode, RelationKind, Status, StreamTable
 from headrace.catalog.relations import (
     ensure_relations,
+    forget_relations,
     lock_relations,
     name_condition,
     not_found,
     parse_name,
+    read_by_others,
     relation_ids,
     stored_name,
     stream_id,
@@ -165,20 +167,12 @@ def drop_stream_tables(connection: Connection, names: Sequence[TableName]) -> No
     for table in (t.dependency, t.frontier, t.care, t.epoch):
         connection.execute(sa.delete(table).where(table.c.stream_id.in_(ids)))
     connection.execute(sa.delete(t.stream_table).where(t.stream_table.c.relation_id.in_(ids)))
-    read = _read_by_others(connection, ids)
+    read = read_by_others(connection, ids)
     kind = sa.update(t.relation).values(kind=RelationKind.SOURCE.value)
     connection.execute(kind.where(t.relation.c.id.in_(read)))
-    gone = [i for i in ids if i not in read]
-    connection.execute(sa.delete(t.version).where(t.version.c.relation_id.in_(gone)))
-    connection.execute(sa.delete(t.relation).where(t.relation.c.id.in_(gone)))
+    forget_relations(connection, [i for i in ids if i not in read])
     published.forget(connection, [name for stream in dropped for name in stream.stored])
     wake(connection)
-
-
-def _read_by_others(connection: Connection, ids: Sequence[int]) -> set[int]:
-    tables = (t.dependency, t.frontier)
-    reads = sa.union(*(sa.select(table.c.source_id).where(table.c.source_id.in_(ids)) for table in tables))
-    return set(connection.execute(reads).scalars())
 
 
 def stop(connection: Connection, name: TableName, code: str, reason: str, now: dt.datetime) -> None:
@@ -199,7 +193,7 @@ def set_log(connection: Connection, name: TableName, now: dt.datetime, log: Tabl
         EnvironmentFault: `DEFINITION_CHANGED` when it is to end and a stream table or a sink reads it by now.
     """
     own = stream_id(connection, name)
-    if log is None and (_read_by_others(connection, [own]) or sink_rows.has_sinks(connection, own)):
+    if log is None and (read_by_others(connection, [own]) or sink_rows.has_sinks(connection, own)):
         raise EnvironmentFault(
             "DEFINITION_CHANGED",
             f"The change log of {name} was to end, and something reads it by now; nothing was published.",

@@ -20,7 +20,6 @@ class AutoDeployment:
     Args:
         name: The deployment.
         conditions: On which conditions, in the deploying room's own form.
-        set_at: When they were set.
         tried_at: When a promotion was refused last; None when none was.
         refused_code: The code of that refusal.
         refused_reason: Its message.
@@ -28,7 +27,6 @@ class AutoDeployment:
 
     name: str
     conditions: Json
-    set_at: dt.datetime
     tried_at: dt.datetime | None = None
     refused_code: str | None = None
     refused_reason: str | None = None
@@ -36,7 +34,8 @@ class AutoDeployment:
 
 def read(connection: Connection) -> tuple[AutoDeployment, ...]:
     """Return deployments that are to promote themselves, by name."""
-    query = sa.select(t.deployment).order_by(t.deployment.c.name)
+    c = t.deployment.c
+    query = sa.select(c.name, c.conditions_json, c.tried_at, c.refused_code, c.refused_reason).order_by(c.name)
     return tuple(AutoDeployment(*row) for row in connection.execute(query))
 
 

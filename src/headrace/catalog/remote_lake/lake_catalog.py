@@ -145,17 +145,14 @@ class LakeCatalog(Answers):
         """Return whether all tables of a publication are shown at once; some REST catalogs do not."""
         return self._server is None or self._server.at_once()
 
-    def refuse_one_by_one(self, what: str) -> None:
-        """Refuse what changes several tables at once, where the lake is in a server that does not.
-
-        Args:
-            what: What is refused, as the beginning of a sentence.
+    def refuse_one_by_one(self) -> None:
+        """Refuse deployments where the lake is in a server that changes one table at a time.
 
         Raises:
             UserError: `LAKE_UNSUPPORTED`.
         """
         if not self.moves_together():
-            raise one_by_one(what)
+            raise one_by_one()
 
     def namespaces(self) -> set[str]:
         """Return the namespaces of `lake`, as their texts."""

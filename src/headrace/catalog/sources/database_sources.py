@@ -15,7 +15,14 @@ from sqlalchemy.engine import Connection
 from headrace.catalog import schema as t
 from headrace.catalog.publishing import published_pointers
 from headrace.catalog.records import Json
-from headrace.catalog.relations import ensure_relations, parse_name, relation_ids, stored_name
+from headrace.catalog.relations import (
+    ensure_relations,
+    forget_relations,
+    parse_name,
+    read_by_others,
+    relation_ids,
+    stored_name,
+)
 from headrace.catalog.safeguards import gates
 from headrace.catalog.sources.source_health import SourceFailure, failure_of, looks_of, node_failures_of
 from headrace.errors import EnvironmentFault, UserError
@@ -310,13 +317,8 @@ def drop(connection: Connection, names: Sequence[str]) -> None:
 
 
 def _forget_mirrors(connection: Connection, mirrors: Sequence[Mirror]) -> None:
-    ids = relation_ids(connection, [m.name for m in mirrors])
-    connection.execute(sa.delete(t.mirror).where(t.mirror.c.relation_id.in_(ids.values())))
-    gates.forget(connection, list(ids.values()))
-    read_by = sa.union(
-        *(sa.select(x.c.source_id).where(x.c.source_id.in_(ids.values())) for x in (t.dependency, t.frontier))
-    )
-    gone = set(ids.values()) - set(connection.execute(read_by).scalars())
-    connection.execute(sa.delete(t.version).where(t.version.c.relation_id.in_(gone)))
-    connection.execute(sa.delete(t.relation).where(t.relation.c.id.in_(gone)))
+    ids = list(relation_ids(connection, [m.name for m in mirrors]).values())
+    connection.execute(sa.delete(t.mirror).where(t.mirror.c.relation_id.in_(ids)))
+    gates.forget(connection, ids)
+    forget_relations(connection, set(ids) - read_by_others(connection, ids))
     published_pointers.forget(connection, [stored for m in mirrors for stored in m.stored])

@@ -49,4 +49,4 @@ def monitoring_routes(monitor: Callable[[], ProjectMonitor], *, owner: bool) -> 
         good, document = await asyncio.to_thread(look)
         return JSONResponse(document, 200 if good else 503)
 
-    return [Route("/metrics", metrics), Route("/healthz", health), Route("/readyz", ready)]
+    return [Route(path, answer) for path, answer in zip(PATHS, (metrics, health, ready), strict=True)]

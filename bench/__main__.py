@@ -1,7 +1,5 @@
 """Measures what BENCHMARKS.md reports: `python -m bench [suite …]` (see `--help`).
 
-All suites but `growth`, `matrix`, `many-tables`, `citus` and `connect` run when none is named.
-
 Every figure is a ratio or a time taken side by side in one run on one machine; each case prints as it is measured, and
 everything is written to bench/results/ as JSON.
 """
@@ -11,7 +9,6 @@ from __future__ import annotations
 import argparse
 import json
 import platform
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -78,14 +75,14 @@ WHEN_NAMED = frozenset({"growth", "matrix", "many-tables", "citus", "connect"})
 """Suites that take too long, or need what no registry has, and do not run when none is named."""
 
 
-def main() -> int:
+def main() -> None:
     """Run the chosen suites."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument(
         "suites",
         nargs="*",
         choices=[[], *SUITES],
-        help="which; by default all but growth, matrix, many-tables, citus, connect",
+        help=f"which; by default all but {', '.join(name for name in SUITES if name in WHEN_NAMED)}",
     )
     parser.add_argument("--scale", type=float, default=1.0, help="TPC-H scale factor (1)")
     parser.add_argument("--rounds", type=int, default=5, help="repetitions of each case; the median is reported (5)")
@@ -116,18 +113,17 @@ def main() -> int:
     parser.add_argument("--master", default="local[*]", help="Spark master (local[*])")
     options = parser.parse_args()
     options.results.mkdir(parents=True, exist_ok=True)
+    taken_on = machine()
     figures: list[Figure] = []
     for name in options.suites or (name for name in SUITES if name not in WHEN_NAMED):
         print(f"\n== {name}", flush=True)
-        found = SUITES[name](options)
-        figures += found
-    record = {"machine": machine(), "python": platform.python_version(), "figures": [f.as_dict() for f in figures]}
+        figures += SUITES[name](options)
+    record = {"machine": taken_on, "python": platform.python_version(), "figures": [f.as_dict() for f in figures]}
     (options.results / "latest.json").write_text(json.dumps(record, indent=2) + "\n")
     missed = [f for f in figures if f.met is False]
     for figure in missed:
         print(f"missed: {figure}", flush=True)
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

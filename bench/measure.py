@@ -79,7 +79,7 @@ def listed(values: list[float]) -> str:
 
 
 def machine() -> dict[str, Any]:
-    """What the figures were taken on."""
+    """What the figures are taken on; to be asked before anything is measured."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     return {"cores": os.cpu_count(), "memory_gib": round(memory, 1), "load_before": os.getloadavg()[0]}
 

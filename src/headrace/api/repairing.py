@@ -6,7 +6,7 @@ from typing import overload
 
 from headrace.api.own_tables import Owner, owners_of, refuse_own_tables
 from headrace.api.project_handle import Names, ProjectHandle
-from headrace.catalog import ForeignWrite
+from headrace.catalog import ForeignWrite, resource_of
 from headrace.errors import EnvironmentFault, UserError
 from headrace.graph.dag import Dag
 from headrace.names import LAKE, TableName, qualify
@@ -55,7 +55,6 @@ class RepairVerbs(ProjectHandle):
         return results[0] if isinstance(names, str) else results
 
     def _repair(self, owner: Owner, owners: dict[TableName, Owner]) -> RepairResult:
-        from headrace.catalog import resource_of
         from headrace.landing.lander import resources_of
         from headrace.refresh.held_leases import holding_leases
         from headrace.refresh.repair import lost_files, restore

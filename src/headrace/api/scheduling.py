@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.api.project_handle import Names, ProjectHandle
 from headrace.errors import UserError
-from headrace.events import Event
+from headrace.events import Event, Paused, Resumed
 from headrace.names import TableName
 
 if TYPE_CHECKING:
@@ -68,8 +68,6 @@ class ScheduleVerbs(ProjectHandle):
         Raises:
             UserError: `STREAM_TABLE_NOT_FOUND`; then none is paused.
         """
-        from headrace.events import Paused
-
         wanted = self._several(names)
         self._catalog.pause(wanted)
         return self._told(Paused, wanted)
@@ -87,8 +85,6 @@ class ScheduleVerbs(ProjectHandle):
         Raises:
             UserError: `STREAM_TABLE_NOT_FOUND`; then none is resumed.
         """
-        from headrace.events import Resumed
-
         wanted, cut, scheduling = self._several(names), self._grouping(), self._catalog.scheduling_states()
         together = dict.fromkeys(m for name in wanted if name in cut.options for m in cut.members(name))
         failed = [m for m in together if m not in wanted and m in scheduling and scheduling[m].failures]

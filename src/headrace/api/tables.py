@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.api.project_handle import ProjectHandle
 from headrace.api.refresh_mode import parse_mode
-from headrace.events import Notice
+from headrace.events import FuseResolved, Notice
 from headrace.functions import declare
 from headrace.schedule import parse_schedule
 from headrace.schedule.options import KEYS, parse_options
@@ -199,7 +199,6 @@ class TableVerbs(ProjectHandle):
     def _redefined(self, names: Iterable[str]) -> None:
         """Say of stream tables that their new definitions went past blown fuses."""
         from headrace.api.safeguards.fuses import went_past
-        from headrace.events import FuseResolved
 
         for name in sorted(names):
             self.events.emit(Notice(went_past(name)))

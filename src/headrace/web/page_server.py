@@ -15,7 +15,7 @@ from headrace.config import Settings
 from headrace.errors import HeadraceError
 from headrace.extras import require
 from headrace.serve.http_servers import http_server, listening_socket
-from headrace.web.access import AccessRules
+from headrace.web.access import AccessRules, Sessions
 
 if TYPE_CHECKING:
     import uvicorn
@@ -39,7 +39,6 @@ def serve_page(
         EnvironmentFault: `ADDRESS_UNAVAILABLE`, `PACKAGE_MISSING`; the catalog cannot be opened.
     """
     require("jinja2", "headrace web", "web")
-    from headrace.web.access import Sessions
     from headrace.web.doorkeeper import Doorkeeper
     from headrace.web.routes import application
     from headrace.web.site import Site

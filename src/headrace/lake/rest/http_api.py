@@ -20,6 +20,10 @@ from headrace.lakes.lake_settings import CREDENTIAL, TOKEN, LakeSettings, is_sen
 
 Json = dict[str, Any]
 
+VIEWS = "/v1/{prefix}/namespaces/{namespace}/views"
+VIEW = f"{VIEWS}/{{view}}"
+"""Endpoints of views, as servers list them."""
+
 PATIENCE = 20.0
 """Seconds until an answer is given up. A publication on SQLite keeps other writers waiting for as long, and those wait
 for thirty."""

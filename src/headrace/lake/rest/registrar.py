@@ -10,14 +10,12 @@ from dataclasses import dataclass
 
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
 from headrace.lake.metadata import read_json
-from headrace.lake.rest.http_api import HttpApi, Json, NoAnswer, Refused
+from headrace.lake.rest.http_api import VIEW, VIEWS, HttpApi, Json, NoAnswer, Refused
 from headrace.lake.rest.side_by_side import side_by_side
 from headrace.lake.rest.standing import Standing, standing_of_table, standing_of_view, view_version
 from headrace.lakes.lake_server import Key, LakeEntry
 
 _REGISTER = "/v1/{prefix}/namespaces/{namespace}/register"
-_VIEW = "/v1/{prefix}/namespaces/{namespace}/views/{view}"
-_NEW_VIEW = "/v1/{prefix}/namespaces/{namespace}/views"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +57,11 @@ class Registrar:
                 detail=f"It does not list POST {_REGISTER} among its endpoints.",
                 hint="Use a server that has it: without it data would have to be written anew.",
             )
-        if views and not self._api.can("POST", _NEW_VIEW):
+        if views and not self._api.can("POST", VIEWS):
             raise UserError(
                 "LAKE_UNSUPPORTED",
                 f"{where} has no views, and the project has: {', '.join(sorted(views))}.",
-                detail=f"It does not list POST {_NEW_VIEW} among its endpoints.",
+                detail=f"It does not list POST {VIEWS} among its endpoints.",
                 hint="Write their texts into the queries that read them and drop them, or use a server that has views.",
             )
 
@@ -73,7 +71,7 @@ class Registrar:
 
     def _known(self, key: Key, entry: LakeEntry) -> Known:
         table, view = self._load(key, "tables"), None
-        if table is None and self._api.can("GET", _VIEW):
+        if table is None and self._api.can("GET", VIEW):
             view = self._load(key, "views")
         found = table or view
         if found is None:

@@ -14,7 +14,7 @@ from urllib.parse import quote
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
 from headrace.lake.metadata import read_json
 from headrace.lake.rest import table_changes
-from headrace.lake.rest.http_api import HttpApi, Json, NoAnswer, NoRoute, NotSent, Refused
+from headrace.lake.rest.http_api import VIEW, VIEWS, HttpApi, Json, NoAnswer, NoRoute, NotSent, Refused
 from headrace.lake.rest.side_by_side import side_by_side
 from headrace.lake.rest.table_changes import PUBLICATION
 from headrace.lakes.lake_server import Key, LakeEntry, LakeMove
@@ -23,8 +23,6 @@ from headrace.names import SYSTEM_NAMESPACE
 UNKNOWN = "PUBLISH_OUTCOME_UNKNOWN"
 
 _TRANSACTIONS = "/v1/{prefix}/transactions/commit"
-_VIEW = "/v1/{prefix}/namespaces/{namespace}/views/{view}"
-_VIEWS = "/v1/{prefix}/namespaces/{namespace}/views"
 
 
 class RestLake:
@@ -61,7 +59,7 @@ class RestLake:
 
     def names(self) -> set[Key]:
         """Return the names of all tables and views."""
-        kinds = ["tables", *(["views"] if self._api.can("GET", _VIEWS) else [])]
+        kinds = ["tables", *(["views"] if self._api.can("GET", VIEWS) else [])]
         wanted = [(text, kind) for text in sorted(self.namespaces()) for kind in kinds]
         listed = side_by_side(lambda one: self._pages(self._api.resource(one[0], one[1]), "identifiers"), wanted)
         return {(".".join(each["namespace"]), each["name"]) for found in listed.values() for each in found}
@@ -105,7 +103,7 @@ class RestLake:
         table = self._load(key)
         if table is not None:
             return LakeEntry(str(table["metadata-location"]))
-        if not self._api.can("GET", _VIEW):
+        if not self._api.can("GET", VIEW):
             return None
         view = self._api.ask("GET", self._api.resource(key[0], "views", key[1]), absent=(404,))
         return None if view is None else LakeEntry(str(view["metadata-location"]), is_view=True)

@@ -7,6 +7,7 @@ are looked for do type-only imports not count, because they never run.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -316,6 +317,17 @@ def standard() -> frozenset[str]:
 def test_every_part_has_a_layer(known: dict[str, Path]) -> None:
     homeless = {part(module) for module in known if layer_of(part(module)) is None}
     assert not homeless, f"put {', '.join(sorted(homeless))} into LAYERS"
+
+
+def test_the_architecture_lists_every_part() -> None:
+    paper = (SOURCE.parents[1] / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    table = paper.partition("| Layer | Rooms | Task |")[2].partition("\n\n")[0]
+    rows = [line.split("|")[1:3] for line in table.split("\n")[2:]]
+    listed = [(layer.strip(), re.findall(r"`(\w+)(?:/|\.py)`", rooms)) for layer, rooms in rows]
+    assert [name for layers, _ in listed for name in layers.split(", ")] == [name for name, _ in LAYERS]
+    members = {name: parts - {DOOR, "__main__"} for name, parts in LAYERS}
+    for layers, rooms in listed:
+        assert sorted(rooms) == sorted(part for name in layers.split(", ") for part in members[name])
 
 
 def test_imports_go_down_only(found: list[Arrow]) -> None:

@@ -15,17 +15,15 @@ from collections.abc import Iterable, Sequence
 
 from headrace.compiler.written_calls import CLOSING, OPENING, WrittenCall, closing, refused_calls, spaced
 from headrace.reasons import FullReason
+from headrace.sql.reader.functions.aggregate_functions import CHOOSING_BY, COLLECTING, JOINING
 from headrace.sql.reader.refusals import Refusal
 from headrace.sql.reader.syntax.tokens import Token, tokenize, words
 from headrace.sql.refinements import Refinement
 
-_BY = words("max_by min_by")
 _LEAST = {
     **dict.fromkeys(words("any_value first first_value"), "min"),
     **dict.fromkeys(words("last last_value"), "max"),
 }
-_LISTS = words("array_agg collect_list collect_set")
-_TEXTS = words("listagg string_agg")
 
 
 def settled_choices(query: str, refusals: Sequence[Refusal], views: Iterable[str]) -> tuple[Refinement, ...]:
@@ -40,7 +38,7 @@ def settled_choices(query: str, refusals: Sequence[Refusal], views: Iterable[str
     """
     tokens = tokenize(query)
     found = refused_calls(query, tokens, refusals, _chooses)
-    goes_by_order = any(call.function not in _BY and call.function != "mode" for call in found)
+    goes_by_order = any(call.function not in CHOOSING_BY and call.function != "mode" for call in found)
     if goes_by_order and (_sorts(tokens) or any(_sorts(tokenize(f"({text})")) for text in views)):
         return ()
     settled = [_settled(call) for call in found]
@@ -53,7 +51,7 @@ def by_equality(refinements: Iterable[Refinement]) -> bool:
 
 
 def _chooses(refusal: Refusal) -> bool:
-    known = _BY | _LEAST.keys() | _LISTS | _TEXTS | {"mode"}
+    known = CHOOSING_BY | _LEAST.keys() | COLLECTING | JOINING | {"mode"}
     open_ = refusal.code == FullReason.NOT_DETERMINISTIC or refusal.construct == "collect_set()"
     return open_ and refusal.construct.removesuffix("()") in known
 
@@ -78,7 +76,7 @@ def _settled(call: WrittenCall) -> Refinement | None:
     if not arguments or not all(arguments):
         return None
     first, by = arguments[0], arguments[-1]
-    if call.function in _BY and len(arguments) == 2:
+    if call.function in CHOOSING_BY and len(arguments) == 2:
         if by.lower().startswith("struct("):
             return None
         condition = call.filter()
@@ -87,11 +85,11 @@ def _settled(call: WrittenCall) -> Refinement | None:
         return call.replaced_by(new, first)
     if call.function in _LEAST:
         return call.replaced_by(f"{_LEAST[call.function]}({first}){spaced(tail)}", first)
-    if call.function in _LISTS:
+    if call.function in COLLECTING:
         return call.replaced_by(f"sort_array({name}({first}){spaced(tail)})", first)
     if call.function == "mode" and len(arguments) == 1 and not call.has("WITHIN"):
         return call.replaced_by(f"{name}({first}, true){spaced(tail)}", first)
-    return _texts_ordered(call, first, tail) if call.function in _TEXTS else None
+    return _texts_ordered(call, first, tail) if call.function in JOINING else None
 
 
 def _texts_ordered(call: WrittenCall, first: str, tail: str) -> Refinement:

@@ -52,6 +52,12 @@ ORDERED: dict[str, tuple[int, int]] = {
 COLLECTING = words("array_agg collect_list collect_set")
 """Functions that give an array whose order is that of the rows."""
 
+JOINING = words("listagg string_agg")
+"""Functions that give a text of the rows' texts."""
+
+CHOOSING_BY = words("max_by min_by")
+"""Functions that choose a row by another expression."""
+
 ORDER_TAKERS: dict[str, tuple[int, int]] = {
     **dict.fromkeys(words("array_max array_min array_sort cardinality size"), (1, 1)),
     "sort_array": (1, 2),

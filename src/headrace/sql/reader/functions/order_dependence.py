@@ -16,13 +16,12 @@ from headrace.algebra.relations import Aggregate, AggregateCall, Relation
 from headrace.algebra.scalar import Scalar, as_column
 from headrace.algebra.tree import walk
 from headrace.algebra.types import decimal_of
+from headrace.sql.reader.functions.aggregate_functions import CHOOSING_BY, JOINING
 from headrace.sql.reader.functions.ties import FindKeys, TypesOf
 from headrace.sql.reader.refusals import Refusal, not_deterministic
 from headrace.sql.reader.syntax.tokens import words
 
-_BY = words("max_by min_by")
 _ANY = words("any_value first first_value last last_value")
-_LISTS = words("listagg string_agg")
 _TRIES = words("try_avg try_sum")
 
 
@@ -39,7 +38,7 @@ def unsettled(tree: Relation, types_of: TypesOf, keys: FindKeys) -> tuple[Refusa
 
 
 def _refusals(node: Aggregate, types_of: TypesOf, keys: FindKeys) -> Iterator[Refusal]:
-    choosing = [call for call in node.calls if call.function in _BY | _ANY | _LISTS | _TRIES]
+    choosing = [call for call in node.calls if call.function in CHOOSING_BY | _ANY | JOINING | _TRIES]
     if not choosing:
         return
     types = {column.name: column.type for column in types_of(node.input)}
@@ -81,7 +80,7 @@ def _settled(node: Aggregate, call: AggregateCall, types: dict[str, str], keys: 
 
 
 def _told_apart(call: AggregateCall) -> tuple[Scalar, ...]:
-    if call.function in _BY:
+    if call.function in CHOOSING_BY:
         return call.more
     return tuple(key.scalar for key in call.within)
 

@@ -133,13 +133,13 @@ class TableChange:
         key: Columns that identify a row of the table, of those that do not change too, NULL being a value like any
             other: then a key has at most one old row (weight −1) and one new (+1). Empty: the table never has more
             than one row. None: a bag.
-        counts: How large it is, where that can be told without computing it.
+        counts: How large it is, where that can be told without computing it: the sum of these; empty: it cannot.
         insert_only: Whether rows are only added: every weight is 1, and equal rows may be listed one by one.
     """
 
     change: Relation
     key: tuple[str, ...] | None
-    counts: Counts | None = None
+    counts: tuple[Counts, ...] = ()
     insert_only: bool = False
 
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from headrace.algebra.schema import Column
 from headrace.errors import InternalError, Unsupported
-from headrace.lake.bag_delete import BagDelete, plan_bag, rollback_sql
+from headrace.lake.bag_delete import LOCATOR_ROWS, BagDelete, plan_bag, rollback_sql
 from headrace.lake.compare import incomparable
 from headrace.lake.measured_change import (
     MEASURES,
@@ -48,10 +48,12 @@ __all__ = [
     "change_of",
     "commits",
     "measures",
+    "measures_for",
     "plan_apply",
     "plan_log",
     "rows_grown",
     "run_apply",
+    "sought",
 ]
 
 
@@ -104,6 +106,23 @@ def plan_log(log: TableName, columns: tuple[Column, ...], change: Change, versio
     )
 
 
+def sought(target: Target) -> tuple[Column, ...]:
+    """Return the columns by which removed rows may be looked for; none where all rows are written anew.
+
+    A change that turns out to be too large for that is applied without what is known of its columns.
+    """
+    return () if target.append_only or _is_small(target) else target.identity
+
+
+def measures_for(target: Target) -> dict[str, str]:
+    """Return what must be measured of a change before it is applied to a table, as aggregates for `materialize`.
+
+    Different values are counted only where they decide by which columns rows are looked for.
+    """
+    distinct = target.key is None and (target.rows is None or target.rows >= LOCATOR_ROWS)
+    return measures(sought(target), distinct=distinct)
+
+
 def plan_apply(target: Target, change: Change) -> Apply:
     """Choose how to apply a change.
 
@@ -121,7 +140,7 @@ def _chosen(target: Target, change: Change) -> Apply:
     if not change.deleted:
         return Apply(target.table, Method.APPEND, append, growth)
     _check_comparable(target)
-    if target.rows is not None and (target.rows + change.inserted) * len(target.columns) <= SMALL_STATE_CELLS:
+    if _is_small(target, change.inserted):
         # groups that are few are often touched all: nothing of the old ones remains that would have to be read
         replaced = target.key is not None and change.deleted == target.rows
         written = replace_sql if replaced else overwrite_sql
@@ -130,6 +149,10 @@ def _chosen(target: Target, change: Change) -> Apply:
         return Apply(target.table, Method.DELETE_BY_KEY, (delete_sql(target, change, target.identity), *append), growth)
     bag = plan_bag(target, change)
     return Apply(target.table, Method.DELETE_ROWS, (bag.attempts[0].sql, *append), growth, change.deleted, bag)
+
+
+def _is_small(target: Target, inserted: int = 0) -> bool:
+    return target.rows is not None and (target.rows + inserted) * len(target.columns) <= SMALL_STATE_CELLS
 
 
 def _check_comparable(target: Target) -> None:

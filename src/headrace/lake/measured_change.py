@@ -46,6 +46,7 @@ class Target:
         barred: Sets of columns by which a delete took along too much before.
         rebuild: The command by which a user has the table computed anew, should it not hold what it must.
         broadcast: Whether Spark may be asked to send the removed rows to every task when rows are looked for.
+        append_only: Whether the change is known to remove no rows.
     """
 
     table: TableName
@@ -56,6 +57,7 @@ class Target:
     barred: frozenset[tuple[str, ...]] = frozenset()
     rebuild: str | None = None
     broadcast: bool = True
+    append_only: bool = False
 
     @property
     def identity(self) -> tuple[Column, ...]:

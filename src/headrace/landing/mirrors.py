@@ -16,9 +16,10 @@ from headrace.lake.apply_change import (
     Target,
     change_of,
     commits,
-    measures,
+    measures_for,
     plan_apply,
     run_apply,
+    sought,
 )
 from headrace.lake.metadata import TableMeta
 from headrace.lake.tables import OPERATION, VERSION
@@ -165,14 +166,14 @@ class Mirroring:
         name = self.mirror.name
         rebuild = f"headrace source resnapshot {name.namespace[-1]}"
         target = Target(name.within(STAGING), columns, key, before.row_count, rebuild=rebuild)
-        wanted = measures(target.identity, distinct=key is None)
+        wanted = measures_for(target)
         query = landed.change_sql(self._rows(before), small=_is_small(before, target))
         if not landed.few:
             self._apply_logged(query, view, target, wanted, moved)
             return
         try:
             measured = self.runner.materialize(view, query, wanted, local=True)
-            change = change_of(view, measured, target.identity)
+            change = change_of(view, measured, sought(target))
             if not change.rows:
                 return
             with ThreadPoolExecutor(1, thread_name_prefix="headrace-log") as pool:  # most of a commit is waiting
@@ -193,7 +194,7 @@ class Mirroring:
         wanted = {**wanted, OPERATION: f"max({OPERATION})"}
         measured = self.runner.append(log.within(STAGING), f"SELECT {shown} FROM ({query})", wanted)
         self.ids.gave_up_to(measured[OPERATION])
-        change = change_of(view, measured, target.identity)
+        change = change_of(view, measured, sought(target))
         if not change.rows:
             return
         appended = appended_sql(log.within(STAGING), former, self.staged(log))

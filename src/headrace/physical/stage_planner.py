@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import count, takewhile
 from typing import Any
 
 from headrace.algebra.relations import Relation, Stored
@@ -141,7 +142,7 @@ def _shared_step(facts: Facts, name: str, key: Key) -> Compute:
     )
 
 
-def _table_stage(facts: Facts, name: str, change: TableChange, counted: Mapping[str, Counts]) -> Compute:
+def _table_stage(facts: Facts, name: str, change: TableChange, counted: Mapping[str, tuple[Counts, ...]]) -> Compute:
     """Plan the change of a stored table, inlined into its readers if counted before."""
     policy = Policy.INLINE if name in counted else Policy.MATERIALIZE
     return Compute(name, view_name(facts, name), change.change, policy=policy)
@@ -190,7 +191,7 @@ SMALL_CHANGE_ROWS = 50_000
 companion up to so large is kept in memory while it is written by a FULL refresh."""
 
 
-def _counted(facts: Facts, program: DeltaProgram) -> dict[str, Counts]:
+def _counted(facts: Facts, program: DeltaProgram) -> dict[str, tuple[Counts, ...]]:
     """Return the tables' changes whose size follows from rows counted in an earlier stage.
 
     That saves a Spark job for each. Of the change of a large table more than that must be known
@@ -200,14 +201,15 @@ def _counted(facts: Facts, program: DeltaProgram) -> dict[str, Counts]:
     if program.companion is not None:
         changes[COMPANION_CHANGE] = (program.companion, facts.companion_rows)
     small = {name: change.counts for name, (change, rows) in changes.items() if (rows or 0) <= SMALL_CHANGE_ROWS}
-    return {name: counts for name, counts in small.items() if counts is not None}
+    return {name: counts for name, counts in small.items() if counts}
 
 
-def _count_measures(counted: Mapping[str, Counts], step: str) -> Iterator[tuple[str, str]]:
+def _count_measures(counted: Mapping[str, tuple[Counts, ...]], step: str) -> Iterator[tuple[str, str]]:
     for name, counts in counted.items():
-        if counts.step == step:
-            yield f"{name}_inserted", f"count_if({counts.inserted.sql})"
-            yield f"{name}_deleted", f"count_if({counts.deleted.sql})"
+        for number, each in enumerate(counts):
+            if each.step == step:
+                yield f"{name}_inserted_{number}", f"count_if({each.inserted.sql})"
+                yield f"{name}_deleted_{number}", f"count_if({each.deleted.sql})"
 
 
 def _read_stages(facts: Facts, times: Counter[str]) -> tuple[Stage, ...]:
@@ -236,9 +238,10 @@ def counted_change(facts: Facts, name: str, found: Mapping[str, Any]) -> Change:
     Raises:
         InternalError: `PLAN_INVALID` when nothing was counted.
     """
-    if f"{name}_inserted" not in found:
+    if f"{name}_inserted_0" not in found:
         raise InternalError("PLAN_INVALID", "The program computes no change of the state.")
-    inserted, deleted = int(found[f"{name}_inserted"]), int(found[f"{name}_deleted"])
+    parts = list(takewhile(lambda part: f"{name}_inserted_{part}" in found, count()))
+    inserted, deleted = (sum(int(found[f"{name}_{way}_{part}"]) for part in parts) for way in ("inserted", "deleted"))
     return Change(view_name(facts, name), inserted, deleted, inserted + deleted)
 
 

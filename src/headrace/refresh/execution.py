@@ -112,9 +112,10 @@ class Run:
         moved = self._gained(fixpoint) if onwards else self._compared(found)
         if moved is None:
             return None
-        change = self._steps.measured(moved, columns)
+        target = self._tables.state()
+        change = self._steps.measured(moved, target)
         self.outcome.inserted, self.outcome.deleted = change.inserted, change.deleted
-        self._tables.apply(facts.name, columns, None, facts.state_rows, change)
+        self._tables.apply(target, change)
         if change.rows:
             self._tables.append_log(change)
         return None
@@ -133,10 +134,11 @@ class Run:
         self.outcome.compared = True
         leaves: Leaves = {OLD_ROWS: facts.state_at or "", NEW_ROWS: rows}
         moved = self._stage(STATE_CHANGE, difference(Stored(OLD_ROWS, names), Stored(NEW_ROWS, names)), leaves)
-        change = self._steps.measured(moved, columns)
+        target = self._tables.state()
+        change = self._steps.measured(moved, target)
         self.outcome.inserted, self.outcome.deleted = change.inserted, change.deleted
         if change.rows:
-            self._tables.apply(facts.name, columns, None, facts.state_rows, change)
+            self._tables.apply(target, change)
             self._tables.append_log(change)
         return None
 
@@ -149,14 +151,15 @@ class Run:
                 if program.companion is not None:
                     beside(partial(self._follow_companion, program.companion, stage, measured))
 
-            found = self._steps.run(program, on_companion)
+            state = self._tables.state(program.state.key, append_only=program.state.insert_only)
+            found = self._steps.run(program, state, on_companion)
             if direct:
                 return self._gain(stage_planner.append_stage(facts, program, self._context.sql))
             change = found.state or stage_planner.counted_change(facts, STATE_CHANGE, found.measured)
             self.outcome.inserted, self.outcome.deleted = change.inserted, change.deleted
             if facts.log is not None and change.rows:
                 beside(lambda: self._tables.append_log(change))
-            return self._tables.apply(facts.name, facts.details.output, program.state.key, facts.state_rows, change)
+            return self._tables.apply(state, change)
 
     # ---- FULL
 
@@ -212,13 +215,15 @@ class Run:
         self.outcome.inserted = rows_grown(before, self.outcome.written[self.facts.name])
 
     def _follow_companion(self, companion: TableChange, stage: Compute, measured: Mapping[str, Any]) -> None:
-        facts, columns = self.facts, self.facts.details.companion or ()
+        facts = self.facts
+        if facts.companion is None:
+            return
+        target = self._tables.companion(facts.companion, companion.key)
         if stage.materialized:
-            change = self._steps.measured(stage, columns)
+            change = self._steps.measured(stage, target)
         else:
             change = stage_planner.counted_change(facts, stage_planner.COMPANION_CHANGE, measured)
-        if facts.companion is not None:
-            self._tables.apply(facts.companion, columns, companion.key, None, change)
+        self._tables.apply(target, change)
 
     @contextmanager
     def _side_by_side(self) -> Iterator[Beside]:

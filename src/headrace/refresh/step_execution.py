@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from headrace.algebra.schema import Column
 from headrace.ivm.program import DeltaProgram, Key
-from headrace.lake.apply_change import Change, change_of, measures
+from headrace.lake.apply_change import Change, Target, change_of, measures_for, sought
 from headrace.physical import stage_planner
 from headrace.physical.dead_steps import DeadSteps
 from headrace.physical.facts import Common
@@ -57,17 +56,17 @@ class StepExecution:
         self._results = results
         self._large: int | None = None
 
-    def run(self, program: DeltaProgram, on_companion: OnCompanion) -> Computed:
+    def run(self, program: DeltaProgram, state: Target, on_companion: OnCompanion) -> Computed:
         """Compute up to the change of the state.
 
         Args:
             program: What to compute.
+            state: The table whose change it is.
             on_companion: Goes on with the companion, in another thread.
         """
         facts, found, dead = self._context.facts, Computed(), DeadSteps(program)
         self._large = stage_planner.large(facts)
         wanted = stage_planner.changed_view(facts, program)
-        columns = () if program.state.insert_only else facts.details.output
         for stage in stage_planner.compute_stages(facts, program):
             match stage:
                 case ReadChange():
@@ -77,19 +76,18 @@ class StepExecution:
                         self._inline(stage)
                     on_companion(stage, found.measured)
                 case Compute():
-                    measured = columns if stage.view == wanted else None
-                    self._step(stage, dead, found, measured)
+                    self._step(stage, dead, found, state if stage.view == wanted else None)
         return found
 
-    def measured(self, stage: Compute, columns: tuple[Column, ...]) -> Change:
+    def measured(self, stage: Compute, target: Target) -> Change:
         """Compute a change of a stored table, and measure it.
 
         Args:
             stage: Computes it.
-            columns: Those by which its rows may be looked for.
+            target: The table.
         """
         with self._context.timed(stage) as run:
-            return self._measured(stage, columns, run)
+            return self._measured(stage, target, run)
 
     # ---- stages
 
@@ -107,8 +105,8 @@ class StepExecution:
         sql = self._context.sql
         sql.inline(stage.view, sql.query(stage, empty=empty))
 
-    def _step(self, stage: Compute, dead: DeadSteps, found: Computed, columns: tuple[Column, ...] | None) -> None:
-        """Run a step of the program; with `columns` it is the change of the state."""
+    def _step(self, stage: Compute, dead: DeadSteps, found: Computed, state: Target | None) -> None:
+        """Run a step of the program; with `state` it is the change of that."""
         with self._context.timed(stage, stage.policy) as run:
             if stage.semijoin is not None and stage.common is not None:  # computed for others, too
                 self._read_shared_semijoin(stage, stage.semijoin, stage.common, run)
@@ -118,8 +116,8 @@ class StepExecution:
                     self._inline(stage, empty=run.skipped is not None)
                 elif stage.semijoin is not None:
                     self._keep_semijoin(stage, stage.semijoin, run)
-                elif columns is not None:
-                    found.state = self._measured(stage, columns, run)
+                elif state is not None:
+                    found.state = self._measured(stage, state, run)
                 else:
                     found.measured |= self._keep(stage.view, self._query(stage, run), dict(stage.measures), run)
         if run.skipped is not None or run.rows == 0:
@@ -135,9 +133,9 @@ class StepExecution:
     def _query(self, stage: Compute, run: StepRun) -> str:
         return self._context.sql.query(stage, empty=run.skipped is not None)
 
-    def _measured(self, stage: Compute, columns: tuple[Column, ...], run: StepRun) -> Change:
-        found = self._keep(stage.view, self._query(stage, run), measures(columns), run)
-        return change_of(stage.view, found, columns)
+    def _measured(self, stage: Compute, target: Target, run: StepRun) -> Change:
+        found = self._keep(stage.view, self._query(stage, run), measures_for(target), run)
+        return change_of(stage.view, found, sought(target))
 
     def _keep(self, view: str, sql: str, aggregates: Mapping[str, str] | None, run: StepRun) -> Mapping[str, Any]:
         stem = view.removeprefix(view_name(self._context.facts, ""))

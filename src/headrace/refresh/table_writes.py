@@ -40,30 +40,52 @@ class TableWrites:
         self._context = context
         self._results = results
 
-    def apply(
+    def state(self, key: tuple[str, ...] | None = None, *, append_only: bool = False) -> Target:
+        """Return the state as applying sees it.
+
+        Args:
+            key: Columns that identify a row; None for a bag.
+            append_only: Whether its change is known to remove no rows.
+        """
+        facts = self._context.facts
+        columns, unique = facts.details.output, facts.details.keys
+        return self._target(facts.name, columns, key, facts.state_rows, unique, append_only=append_only)
+
+    def companion(self, table: TableName, key: tuple[str, ...] | None) -> Target:
+        """Return a companion as applying sees it.
+
+        Args:
+            table: The companion, in `lake`.
+            key: Columns that identify a row; None for a bag.
+        """
+        columns = self._context.facts.details.companion or ()
+        return self._target(table, columns, key, None)
+
+    def _target(
         self,
         table: TableName,
         columns: tuple[Column, ...],
         key: tuple[str, ...] | None,
         rows: int | None,
-        change: Change,
-    ) -> None:
+        unique: tuple[tuple[str, ...], ...] = (),
+        *,
+        append_only: bool = False,
+    ) -> Target:
+        facts, failed = self._context.facts, self._context.off(Strategy.DELETE_BY_COLUMNS, table)
+        rebuild = f"headrace refresh {facts.name} --full"
+        if rows is None:
+            rows = self._staged(table).row_count
+        where = table.within(STAGING)
+        return Target(where, columns, key, rows, unique, failed, rebuild, facts.broadcast, append_only)
+
+    def apply(self, target: Target, change: Change) -> None:
         """Apply a change to a stored table, as its size suggests.
 
         Args:
-            table: The table, in `lake`.
-            columns: Its columns.
-            key: Columns that identify a row; None for a bag.
-            rows: Rows it has; None: its metadata tells.
+            target: The table.
             change: The change.
         """
-        context, facts = self._context, self._context.facts
-        if rows is None:
-            rows = self._staged(table).row_count
-        unique = facts.details.keys if table == facts.name else ()
-        rebuild = f"headrace refresh {facts.name} --full"
-        failed = context.off(Strategy.DELETE_BY_COLUMNS, table)
-        target = Target(table.within(STAGING), columns, key, rows, unique, failed, rebuild, facts.broadcast)
+        context, table = self._context, target.table.within(LAKE)
         change = replace(change, query=context.sql.inlined(change.view))
         applied = plan_apply(target, change)
         if applied.method is Method.NOTHING:

@@ -74,6 +74,7 @@ class SparkRunner:
         self.session = session
         self._frames: dict[str, DataFrame | int | None] = {}  # literal rows by their number; None: nothing is kept
         self._counts: dict[str, int] = {}
+        self._without_rows: dict[tuple[str, ...], tuple[object, ...]] = {}
         self._checkpoints: set[str] = set()
         self._shared = _Shared()
         self._unconstrained = 0  # threads that want Spark to forget constraints
@@ -251,7 +252,16 @@ class SparkRunner:
         self._frames[name] = held.count
         if measures is None:
             return {}
-        return _unpacked(held.observed or _aggregated(held.frame, measures))
+        if held.count or held.observed:
+            return _unpacked(held.observed or _aggregated(held.frame, measures))
+        return self._of_no_rows(held.frame, aggregates)
+
+    def _of_no_rows(self, frame: DataFrame, aggregates: Mapping[str, str]) -> dict[str, Any]:
+        """Return what aggregates give without rows, which is asked of Spark once: it takes as long as a small step."""
+        asked = tuple(aggregates.values())
+        if asked not in self._without_rows:
+            self._without_rows[asked] = tuple(_aggregated(frame, _measures(aggregates)).values())
+        return dict(zip(aggregates, self._without_rows[asked], strict=True))
 
     def _detached(self, name: str, sql: str, aggregates: Mapping[str, str]) -> dict[str, Any]:
         from pyspark.sql import Observation

@@ -7,7 +7,7 @@ import sqlglot
 
 from headrace.algebra.schema import Column
 from headrace.errors import Unsupported
-from headrace.lake.apply_change import Method, Target, plan_apply, plan_log
+from headrace.lake.apply_change import MEASURES, Method, Target, measures_for, plan_apply, plan_log
 from headrace.lake.bag_delete import LOCATOR_COLUMNS, locator
 from headrace.lake.compare import consolidate, incomparable, key_expressions, same
 from headrace.lake.maintenance_tasks import Policy, plan_maintenance
@@ -129,6 +129,24 @@ def test_measures_and_what_they_said_fit_together():
     assert (found.rows, found.inserted, found.spreads["id"]) == (4, 3, Spread(3, 3, "3", "3"))
     assert found.spreads["day"] == Spread(3, 3, "DATE'2026-01-01'", "DATE'2026-01-09'")
     assert change_of("v", {"rows": 1, "inserted": 1, "deleted": 0}).spreads == {}
+
+
+@pytest.mark.parametrize(
+    ("key", "rows", "append_only", "measured"),
+    [
+        (None, 10, False, set()),  # all rows are written anew
+        (None, 300_000, False, {"nulls", "low", "high"}),
+        (None, 1_000_000, False, {"nulls", "low", "high", "distinct"}),
+        (None, None, False, {"nulls", "low", "high", "distinct"}),
+        (("id",), 1_000_000, False, {"nulls", "low", "high"}),
+        (None, 1_000_000, True, set()),
+    ],
+)
+def test_only_that_is_measured_which_may_decide_how_rows_are_found(key, rows, append_only, measured):
+    asked = measures_for(Target(T, (ID, NAME), key, rows, append_only=append_only))
+    assert {name.partition("_")[0] for name in asked if name.endswith("_0")} == measured
+    assert set(MEASURES) <= set(asked)
+    assert not any(name.endswith("_1") for name in asked) or key is None
 
 
 @pytest.mark.parametrize(

@@ -406,9 +406,9 @@ def companion_change(root: Root, kept: Stored) -> TableChange:
     return TableChange(change, key, _counts(kept, was, is_, differ))
 
 
-def _counts(kept: Stored, was: Scalar, is_: Scalar, differ: Scalar) -> Counts:
+def _counts(kept: Stored, was: Scalar, is_: Scalar, differ: Scalar) -> tuple[Counts, ...]:
     gone, come = (all_of(c for c in (shown, differ) if c != TRUE) or TRUE for shown in (was, is_))
-    return Counts(kept.name, inserted=come, deleted=gone)
+    return (Counts(kept.name, inserted=come, deleted=gone),)
 
 
 _WAS, _IS = "__hr_was", "__hr_is"

@@ -152,8 +152,11 @@ def _together(
     columns = columns_of(parts)
     rows = union_all(*(p.written(instead.within(each.change), columns, types) for p, each in changes))
     keys = [part.key for part in parts if part.key is not None]
-    # by the key of the parts that change alone, rows of the others would be taken for one
-    return TableChange(rows, (PART, *(name for key in keys for name in key)) if len(keys) == len(parts) else None)
+    if len(keys) < len(parts):  # by the key of the parts that change alone, rows of the others would be taken for one
+        return TableChange(rows, None)
+    counted = all(each.counts for _, each in changes)
+    counts = tuple(counts for _, each in changes for counts in each.counts) if counted else ()
+    return TableChange(rows, (PART, *(name for key in keys for name in key)), counts)
 
 
 @dataclass(frozen=True, slots=True)

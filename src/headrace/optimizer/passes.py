@@ -28,6 +28,7 @@ from headrace.optimizer.moving_filters import push_moving_filters
 from headrace.optimizer.optimizer_pass import Pass, Phase, Subject
 from headrace.optimizer.semijoin_pushdown import push_semi_joins
 from headrace.optimizer.semijoin_reduction import restrict_groups
+from headrace.optimizer.sideways.existence_partners import look_for_partners
 
 _LOWERED = "SQL is not written of empty relations: nothing says of which types their columns are"
 
@@ -187,6 +188,13 @@ PASSES: tuple[Pass, ...] = (
     _step(_MERGE),
     _step(_PRUNE),
     _step(_MERGE),
+    Pass(
+        "existence_partners",  # once `read_once` has put a step in the place of a source
+        Phase.CHANGE,
+        Subject.STEP,
+        claim="L ⋉_p (R × n) = L ⋉_p σ_{n>0}(R); L ⋉_p (R ⋉ π_k(L)) = L ⋉_p R where p compares k",
+        apply=lambda tree, _: look_for_partners(tree),
+    ),
     Pass(
         "integer_keys",  # last: others make semi-joins
         Phase.CHANGE,

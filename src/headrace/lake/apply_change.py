@@ -107,15 +107,16 @@ def plan_log(log: TableName, columns: tuple[Column, ...], change: Change, versio
 
 
 def sought(target: Target) -> tuple[Column, ...]:
-    """Return the columns by which removed rows may be looked for; none where all rows are written anew.
+    """Return the columns by which removed rows may be looked for.
 
-    A change that turns out to be too large for that is applied without what is known of its columns.
+    None where all rows are written anew. A change that turns out to be too large for that is applied without what is
+    known of its columns.
     """
     return () if target.append_only or _is_small(target) else target.identity
 
 
 def measures_for(target: Target) -> dict[str, str]:
-    """Return what must be measured of a change before it is applied to a table, as aggregates for `materialize`.
+    """Return what must be measured of a change before it is applied, for `materialize`.
 
     Different values are counted only where they decide by which columns rows are looked for.
     """

@@ -257,7 +257,7 @@ class SparkRunner:
         return self._of_no_rows(held.frame, aggregates)
 
     def _of_no_rows(self, frame: DataFrame, aggregates: Mapping[str, str]) -> dict[str, Any]:
-        """Return what aggregates give without rows, which is asked of Spark once: it takes as long as a small step."""
+        """Return what aggregates give without rows; asked once, as it takes as long as a step."""
         asked = tuple(aggregates.values())
         if asked not in self._without_rows:
             self._without_rows[asked] = tuple(_aggregated(frame, _measures(aggregates)).values())

@@ -26,7 +26,7 @@ from headrace.ivm.program import COMPANION, STATE
 
 
 def look_for_partners(tree: Relation) -> Relation:
-    """Return the tree, whose semi-joins and anti-joins by a condition look for partners and do nothing more."""
+    """Return the tree, whose semi-joins and anti-joins look for partners and do nothing more."""
     return transform(tree, _rule)
 
 

@@ -250,6 +250,25 @@ def test_a_recreated_source_is_loaded_again(hr: Headrace, ns: str, source: str) 
     assert hr.verify(f"{ns}.s").ok
 
 
+@pytest.mark.parametrize("loaded", [True, False], ids=["loaded", "not loaded"])
+def test_nor_are_columns_of_a_recreated_source_taken_for_others(
+    hr: Headrace, ns: str, source: str, loaded: bool
+) -> None:
+    query = f"SELECT k, sum(v) AS v FROM {ns}.t GROUP BY k"
+    hr.create_stream_table(f"{ns}.s", query, refresh_mode="DIFFERENTIAL", initialize=loaded)
+    hr.spark.sql(f"DROP TABLE {source}")
+    hr.spark.sql(f"CREATE TABLE {source} (k INT, v INT) USING iceberg")
+    hr.spark.sql(f"INSERT INTO {source} VALUES (1, 7)")
+    assert hr.refresh(f"{ns}.s").mode is Mode.FULL
+    hr.spark.sql(f"ALTER TABLE {source} DROP COLUMN v")
+    hr.spark.sql(f"ALTER TABLE {source} ADD COLUMN v INT")
+    hr.spark.sql(f"INSERT INTO {source} VALUES (1, 1)")
+    with pytest.raises(UserError) as caught:
+        hr.refresh(f"{ns}.s")
+    assert caught.value.code == "SOURCE_SCHEMA_CHANGED"
+    assert "another column" in caught.value.message
+
+
 def test_expired_history_falls_back_to_full(hr: Headrace, ns: str, source: str) -> None:
     hr.create_stream_table(f"{ns}.s", f"SELECT k, v FROM {ns}.t", refresh_mode="DIFFERENTIAL")
     hr.spark.sql(f"INSERT INTO {source} VALUES (3, 1, 'c')")

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from headrace.algebra.schema import Column
 from headrace.catalog.definitions.stored_details import unreadable
 from headrace.compiler.layout import LAYOUT
+from headrace.lake.metadata import TableMeta
 from headrace.names import TableName
 from headrace.reasons import FullReason
 from headrace.results.refresh_results import RefusalInfo
@@ -46,6 +47,10 @@ class SourceUse:
     all: tuple[str, ...] = ()
     ids: tuple[tuple[int, ...], ...] = ()
     uuid: str | None = None
+
+    def of_table(self, meta: TableMeta) -> SourceUse:
+        """Return it with the identity of a table, and with the ids that its columns have there."""
+        return replace(self, ids=meta.nested_ids_of(c.name for c in self.columns), uuid=meta.uuid)
 
     def held_to(self, now: tuple[Column, ...]) -> tuple[str, ...] | None:
         """Return the columns to hold the user's text to.

@@ -135,6 +135,7 @@ class Facts:
         refused: What Spark said of a statement that follows a change, where the last refresh met that.
         forced: The user asked for a FULL refresh.
         obstacle: Why the whole table must be recomputed.
+        renewed: The details with the tables that sources are now, where the definition was made over earlier ones.
         tag: Suffix that makes temporary names unique to this refresh.
         shared_semijoins: Semi-joins with changes that are kept for several readers.
         broadcast: Whether Spark may be asked to broadcast what comes from a small change.
@@ -158,6 +159,7 @@ class Facts:
     refused: str | None = None
     forced: bool = False
     obstacle: Obstacle | None = None
+    renewed: Details | None = None
     tag: str = ""
     shared_semijoins: Mapping[Key, SharedSemijoin] = field(default_factory=dict)
     broadcast: bool = True

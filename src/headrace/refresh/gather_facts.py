@@ -217,6 +217,7 @@ def gather(state: TableState, heads: Mapping[TableName, Head], *, forced: bool, 
         refused=_refused(state.history),
         forced=forced,
         obstacle=None if loaded or state.newest is None else _redefined(state),
+        renewed=_renewed(state, details, heads),
         tag=tag,
     )
 
@@ -225,6 +226,21 @@ def _refused(history: tuple[HistoryEntry, ...]) -> str | None:
     """Return what Spark refused of the last refresh that computed something."""
     last = next((entry for entry in history if entry.mode is not RanAs.NO_CHANGE), None)
     return last.reason_detail if last is not None and last.reason == FullReason.STATEMENT_REFUSED else None
+
+
+def _renewed(state: TableState, details: Details, heads: Mapping[TableName, Head]) -> Details | None:
+    """Return the details over tables that were created again since they were found out; None without such.
+
+    Ids of columns are of one table: those of its successor would be compared with nothing.
+    """
+    now = tuple(u.of_table(heads[u.name].meta) if _is_of_former_table(state, u, heads) else u for u in details.sources)
+    return None if now == details.sources else replace(details, sources=now)
+
+
+def _is_of_former_table(state: TableState, use: SourceUse, heads: Mapping[TableName, Head]) -> bool:
+    """Return whether a user's table is another one than a definition was made over."""
+    is_users = use.name in heads and use.name not in state.streams
+    return is_users and use.uuid not in (None, heads[use.name].meta.uuid)
 
 
 def of_contents(state: TableState, details: Details, rows_before: str, tag: str) -> Facts:
@@ -291,7 +307,8 @@ def _source(state: TableState, use: SourceUse, head: Head) -> SourceFacts:
     old = state.at_frontier.get(name)
     if old is None:
         return facts if not state.frontier else _with(facts, obstacle=_redefined(state))
-    if old.table_uuid and old.table_uuid != head.meta.uuid:
+    recreated = bool(old.table_uuid) and old.table_uuid != head.meta.uuid
+    if recreated or _is_of_former_table(state, use, {name: head}):
         detail = f"{name} was dropped and created again"
         return _with(facts, obstacle=Obstacle(FullReason.SOURCE_RECREATED, detail))
     if name in state.streams and not head.meta.has_kept((c.name for c in use.columns), old.snapshot_id):

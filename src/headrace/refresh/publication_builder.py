@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from headrace.catalog import Definition, FrontierMove, HistoryEntry, Lease, NewVersion, Publication, Swap, Version
 from headrace.catalog import Outcome as Ended
 from headrace.cost.mode_choice import Choice
+from headrace.definitions.details import to_json
 from headrace.errors import HeadraceError, UserError
 from headrace.ivm.program import DeltaProgram
 from headrace.lake.metadata import TableMeta
@@ -113,7 +114,12 @@ def publication_of(done: Finished, leases: tuple[Lease, ...]) -> Publication:
         versions=versions,
         frontiers=(
             FrontierMove(
-                facts.name, facts.frontier, done.generation, done.skipped, companion_behind=done.companion_behind
+                facts.name,
+                facts.frontier,
+                done.generation,
+                done.skipped,
+                companion_behind=done.companion_behind,
+                details=None if facts.renewed is None else to_json(facts.renewed),
             ),
         ),
         history=(entry_of(done),),

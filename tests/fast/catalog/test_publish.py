@@ -92,6 +92,16 @@ def test_a_frontier_can_move_without_new_contents(ready: Catalog, iceberg: Icebe
     assert iceberg.pointer(REVENUE) == "revenue-1"
 
 
+def test_a_frontier_can_move_with_the_details_of_its_sources(ready: Catalog, iceberg: Iceberg) -> None:
+    ready.publish(refresh(ready, iceberg, 1, REVENUE))
+    before = ready.stream_table(REVENUE)
+    see(ready, ORDERS, 2)
+    ready.publish(Publication(frontiers=(FrontierMove(REVENUE, Frontier({ORDERS: 1}), details={"layout": 99}),)))
+    after = ready.stream_table(REVENUE)
+    assert after == dataclasses.replace(before, details={"layout": 99})
+    assert ready.frontier(REVENUE) == Frontier({ORDERS: 1})
+
+
 def test_a_companion_that_was_left_behind_is_remembered(ready: Catalog, iceberg: Iceberg) -> None:
     def moved(version: int, behind: bool | None) -> bool:
         see(ready, ORDERS, version)

@@ -41,7 +41,7 @@ def whole(mirror: Mirror) -> Publication:
     return Publication(
         swaps=(Swap(REVENUE, None, "staged"), Swap(TOP, "was", overwrite_foreign=True)),
         versions=(NewVersion(REVENUE, 3, 7, 2, "uuid"), NewVersion(TOP, 0, None)),
-        frontiers=(FrontierMove(REVENUE, Frontier({ORDERS: 1, ITEMS: 0}), 2, 5, AT, companion_behind=True),),
+        frontiers=(FrontierMove(REVENUE, Frontier({ORDERS: 1, ITEMS: 0}), 2, 5, AT, True, json_values),),
         history=(entry(REVENUE, frontier=Frontier({ORDERS: 1}), stages={"x": 0.5}, metrics=json_values),),
         leases=(Lease("lake.shop.revenue", "me", 4, AT, AT),),
         definitions=(define(TOP, ORDERS, details=json_values, refresh_mode=RefreshMode.FULL, options={"pool": "x"}),),

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from headrace.catalog import schema as t
+from headrace.catalog.definitions.stored_details import stored_values
 from headrace.catalog.many_rows import insert_rows
 from headrace.catalog.publishing.publication import FrontierMove, invalid
 from headrace.catalog.records import Status
@@ -44,6 +45,10 @@ def move(connection: Connection, moves: Sequence[FrontierMove], known: Mapping[T
     _write(connection, list(generations), rows)
     for behind in (False, True):
         _note_companions(connection, [known[m.stream].id for m in moves if m.companion_behind is behind], behind=behind)
+    for wanted in moves:
+        if wanted.details is not None:
+            own = t.stream_table.c.relation_id == known[wanted.stream].id
+            connection.execute(sa.update(t.stream_table).where(own).values(stored_values(wanted.details)))
 
 
 def _lock(connection: Connection, ids: Sequence[int]) -> dict[int, int]:

@@ -9,7 +9,7 @@ import datetime as dt
 import uuid
 from dataclasses import dataclass, field
 
-from headrace.catalog.records import Definition, Green, HistoryEntry, Lease
+from headrace.catalog.records import Definition, Green, HistoryEntry, Json, Lease
 from headrace.catalog.sources.database_sources import SourceMove
 from headrace.errors import InternalError
 from headrace.frontier import Frontier
@@ -66,6 +66,7 @@ class FrontierMove:
         skipped_since: Since when, where that is known of contents that come from elsewhere; None for now.
         companion_behind: Whether the companion stays what it was while the contents do not; None where it is as much
             behind as before.
+        details: The engine's facts of the same definition over other sources; None where they stay.
     """
 
     stream: TableName
@@ -74,6 +75,7 @@ class FrontierMove:
     skipped: int = 0
     skipped_since: dt.datetime | None = None
     companion_behind: bool | None = None
+    details: Json | None = None
 
 
 @dataclass(frozen=True, slots=True)

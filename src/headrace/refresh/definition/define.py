@@ -162,10 +162,7 @@ def _identified(use: SourceUse, catalog: Catalog, session: Session, staged: Coll
     at = found_at(use.name, staged)
     pointer = catalog.pointers(at.catalog, [at]).get(at) if use.name.catalog == LAKE else None
     location = pointer.metadata_location if pointer is not None else session.location(use.name)
-    if location is None:
-        return use
-    meta = metadata(location)
-    return replace(use, ids=meta.nested_ids_of(c.name for c in use.columns), uuid=meta.uuid)
+    return use if location is None else use.of_table(metadata(location))
 
 
 def used_columns(tree: Relation) -> dict[TableName, frozenset[str]]:

@@ -515,3 +515,48 @@ def test_averages_of_large_integers_below_a_join(hr: Headrace, ns: str, source: 
         assert hr.verify(f"{ns}.s").ok
     expected = (large + large + 3 + large - 1) / 3
     assert {(row.k, row.a) for row in hr.spark.table(f"lake.{ns}.s").collect()} == {(1, expected), (2, 5.0)}
+
+
+NARROW = {
+    "extreme": "SELECT g, CAST(sum(d) / max(CAST(n AS TINYINT)) AS STRING) AS q FROM {0}.t GROUP BY g",
+    "value": "SELECT g, CAST(sum(d) / max_by(CAST(n AS TINYINT), n) AS STRING) AS q FROM {0}.t GROUP BY g",
+    "key": "SELECT CAST(sum(d) / b AS STRING) AS q FROM (SELECT d, CAST(n AS SMALLINT) AS b FROM {0}.t) GROUP BY b",
+    "first": "SELECT g, CAST(sum(d) / max(CAST(n AS TINYINT)) AS STRING) AS q FROM {0}.t GROUP BY g ORDER BY g LIMIT 3",
+    "below": "SELECT g, CAST(d / m AS STRING) AS q FROM {0}.t, (SELECT max(CAST(n AS TINYINT)) AS m FROM {0}.t)",
+    "recursive": "WITH RECURSIVE r(b, l) AS (SELECT CAST(n AS TINYINT), 1 FROM {0}.t UNION ALL SELECT b, l + 1 FROM r "
+    "WHERE l < 2) SELECT b, l, CAST(CAST(100 AS DECIMAL(10,4)) / b AS STRING) AS q FROM r",
+    "rows": "SELECT g, d, CAST(n AS TINYINT) AS b FROM {0}.t",
+    "reader": "SELECT g, CAST(sum(d) / max(b) AS STRING) AS q FROM {0}.rows GROUP BY g",
+}
+
+
+def test_small_integers_calculate_as_in_the_query(hr: Headrace, ns: str) -> None:
+    """Iceberg keeps them as larger ones, by which a quotient has other digits."""
+    hr.spark.sql(f"CREATE TABLE lake.{ns}.t (g INT, d DECIMAL(10,4), n INT) USING iceberg")
+    hr.spark.sql(f"INSERT INTO lake.{ns}.t VALUES (1, 100.0000, 3), (2, 50.0000, 6)")
+    for name, query in NARROW.items():
+        hr.create_stream_table(f"{ns}.{name}", query.format(ns), refresh_mode="DIFFERENTIAL")
+    names = [f"{ns}.{name}" for name in NARROW]
+    assert hr.spark.table(f"lake.{ns}.extreme").where("g = 1").first().q == "33.33333333"
+    changes = ("INSERT INTO {} VALUES (1, 1.0000, 7), (3, 10.0000, 7)", "DELETE FROM {} WHERE n = 7", "")
+    for change in changes:
+        if change:
+            hr.spark.sql(change.format(f"lake.{ns}.t"))
+        found = {result.mode for result in hr.refresh(names, full=not change)}
+        assert found == {Mode.DIFFERENTIAL if change else Mode.FULL}
+        assert [each for each in hr.verify(names) if not each.ok] == [], change
+
+
+def test_nor_do_they_grow_where_they_overflow(hr: Headrace, ns: str) -> None:
+    hr.spark.sql(f"CREATE TABLE lake.{ns}.t (g INT, n INT) USING iceberg")
+    hr.spark.sql(f"INSERT INTO lake.{ns}.t VALUES (1, 20000)")
+    query = f"SELECT g, max(CAST(n AS SMALLINT)) * CAST(2 AS SMALLINT) AS q FROM {ns}.t GROUP BY g"
+    hr.spark.conf.set("spark.sql.ansi.enabled", "false")
+    try:
+        hr.create_stream_table(f"{ns}.s", query, refresh_mode="DIFFERENTIAL")
+    finally:
+        hr.spark.conf.unset("spark.sql.ansi.enabled")
+    for row, expected in (("(2, 1)", {(1, -25536), (2, 2)}), ("(1, 20001)", {(1, -25534), (2, 2)})):
+        hr.spark.sql(f"INSERT INTO lake.{ns}.t VALUES {row}")
+        assert hr.refresh(f"{ns}.s").mode is Mode.DIFFERENTIAL
+        assert {tuple(each) for each in hr.spark.table(f"lake.{ns}.s").collect()} == expected

@@ -7,9 +7,11 @@ ms, of the 860 that a small aggregate takes to follow.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from headrace.algebra.relations import Moment, Relation, Scan, Stored
+from headrace.algebra.schema import Column
+from headrace.algebra.types import mentions
 from headrace.errors import InternalError
 from headrace.ivm.program import COMPANION, STATE, DeltaCoverage
 from headrace.names import TableName, quote
@@ -22,6 +24,27 @@ from headrace.sql.lower import Bind, lower
 
 UNKNOWN_RANGES = "true /* within the ranges of the keys */"
 """Stands in what `explain` prints: the ranges are found while a refresh runs."""
+
+
+def as_computed(table: str, columns: Sequence[Column]) -> str:
+    """Write a stored table with the types that its columns have in the query.
+
+    Iceberg keeps the small integers as larger ones, which calculate and divide otherwise.
+
+    Args:
+        table: Table expression of the stored rows.
+        columns: Its columns, as the query has them.
+    """
+    if not any(mentions(c.type, *_NARROW) for c in columns):
+        return table
+    shown = (
+        f"CAST({quote(c.name)} AS {c.type}) AS {quote(c.name)}" if mentions(c.type, *_NARROW) else quote(c.name)
+        for c in columns
+    )
+    return f"(SELECT {', '.join(shown)} FROM {table})"
+
+
+_NARROW = ("tinyint", "smallint")
 
 
 class PlanSql:
@@ -69,8 +92,10 @@ class PlanSql:
     def _own(self, leaf: Scan | Stored) -> str | View:
         facts = self._facts
         if isinstance(leaf, Stored):
-            stored = {STATE: facts.state_at, COMPANION: facts.companion_at}
-            return stored.get(leaf.name) or View(view_name(facts, leaf.name))
+            details = facts.details
+            stored = {STATE: (facts.state_at, details.output), COMPANION: (facts.companion_at, details.companion or ())}
+            table, columns = stored.get(leaf.name, (None, ()))
+            return View(view_name(facts, leaf.name)) if table is None else as_computed(table, columns)
         if leaf.moment is Moment.CHANGE:
             return View(self._changes[leaf.source])
         source = facts.by_name[leaf.source]

@@ -24,7 +24,7 @@ from headrace.physical.cardinalities import work_of_steps
 from headrace.physical.conditional_steps import part_of_their_readers
 from headrace.physical.facts import Facts
 from headrace.physical.leaves import LeafKey, View
-from headrace.physical.plan_sql import PlanSql
+from headrace.physical.plan_sql import PlanSql, as_computed
 from headrace.physical.program_cache import Asked, rounded
 from headrace.physical.shared_changes import LOCAL_RELATION_ROWS
 from headrace.physical.shared_semijoins import reduction_of
@@ -292,7 +292,7 @@ def full_stages(
             listed = ", ".join(map(quote, program.companion.columns))
             stages += [computed, overwrite(table, f"SELECT {listed} FROM {sql.table(kept)}", kept)]
         else:
-            leaves[COMPANION] = table.sql
+            leaves[COMPANION] = as_computed(table.sql, facts.details.companion or ())
             stages.append(overwrite(table, sql.query(computed)))
     if program is not None and program.state is not None:
         state = Compute(STATE, view_name(facts, STATE), program.state, leaves=leaves)

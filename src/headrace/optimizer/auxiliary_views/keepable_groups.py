@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 
 from headrace.algebra.relations import Aggregate, Recursive, Relation
-from headrace.algebra.scalar import Scalar, cast, column
 from headrace.algebra.tree import sources, walk
 from headrace.ivm.query_root import Root, root_of
 
 _SAFE = re.compile(r"(?:tinyint|smallint|int|bigint|boolean|date|timestamp|timestamp_ntz|string|decimal\(\d+,\s*\d+\))")
-_NARROW = frozenset({"tinyint", "smallint"})
 
 
 def recurses(tree: Relation) -> bool:
@@ -34,9 +31,4 @@ def keepable(node: Aggregate, types: Mapping[str, str]) -> Root | None:
     exact = all(name in averages or _SAFE.fullmatch(each.strip().lower()) for name, each in own.items())
     if not node.calls or not sources(node) or root.plan.recomputed or not exact:
         return None
-    # a table keeps small integers as larger ones, which calculate otherwise
-    return replace(root, items=tuple((name, _as_is(name, own[name])) for name in node.columns))
-
-
-def _as_is(name: str, type_: str) -> Scalar:
-    return cast(column(name), type_) if type_ in _NARROW else column(name)
+    return root

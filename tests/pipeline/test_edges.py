@@ -560,3 +560,27 @@ def test_nor_do_they_grow_where_they_overflow(hr: Headrace, ns: str) -> None:
         hr.spark.sql(f"INSERT INTO lake.{ns}.t VALUES {row}")
         assert hr.refresh(f"{ns}.s").mode is Mode.DIFFERENTIAL
         assert {tuple(each) for each in hr.spark.table(f"lake.{ns}.s").collect()} == expected
+
+
+@pytest.mark.parametrize("mode", ["merge-on-read", "copy-on-write"])
+def test_columns_may_differ_by_case_alone(hr: Headrace, ns: str, mode: str) -> None:
+    how = ", ".join(f"'write.{each}.mode'='{mode}'" for each in ("delete", "update"))
+    hr.spark.conf.set("spark.sql.caseSensitive", "true")
+    try:
+        hr.spark.sql(f"CREATE TABLE lake.{ns}.t (k INT, v INT, V STRING) USING iceberg TBLPROPERTIES ({how})")
+        hr.spark.sql(f"INSERT INTO lake.{ns}.t VALUES (1, 1, 'a'), (2, 2, 'b')")
+        hr.create_stream_table(
+            f"{ns}.low", f"SELECT k, sum(v) AS s FROM {ns}.t GROUP BY k", refresh_mode="DIFFERENTIAL"
+        )
+        hr.create_stream_table(f"{ns}.both", f"SELECT k, v, V AS w FROM {ns}.t", refresh_mode="DIFFERENTIAL")
+        hr.create_stream_table(f"{ns}.full", f"SELECT v, V AS w, uuid() IS NULL AS n FROM {ns}.t")
+        names = [f"{ns}.{name}" for name in ("low", "both", "full")]
+        update, alter = "UPDATE {} SET v = v + 1, V = 'c' WHERE k = 1", "ALTER TABLE {} ADD COLUMN x INT"
+        for change in (update, alter, "DELETE FROM {} WHERE k = 2"):
+            hr.spark.sql(change.format(f"lake.{ns}.t"))
+            hr.refresh(names)
+            assert [each for each in hr.verify(names[:2]) if not each.ok] == [], change
+        assert [tuple(row) for row in hr.spark.table(f"lake.{ns}.both").collect()] == [(1, 2, "c")]
+        assert hr.spark.table(f"lake.{ns}.full").count() == 1
+    finally:
+        hr.spark.conf.unset("spark.sql.caseSensitive")

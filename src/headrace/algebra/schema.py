@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from headrace.names import quote
+
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,3 +29,16 @@ class Column:
 def no_rows_sql(columns: Iterable[Column]) -> str:
     """Return a query of no rows of some columns."""
     return f"SELECT {', '.join(f'CAST(NULL AS {c.type}) AS {quote(c.name)}' for c in columns)} WHERE false"
+
+
+def finding(named: Iterable[tuple[str, Found]]) -> Callable[[str], Found | None]:
+    """Find what belongs to a column by its name: as it is written, else in any case.
+
+    Names of one table may differ by nothing else, and a column may have been renamed by nothing else.
+
+    Args:
+        named: Names of columns, each with what belongs to it.
+    """
+    exact = dict(named)
+    folded = {name.lower(): of for name, of in exact.items()}
+    return lambda name: exact.get(name, folded.get(name.lower()))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import datetime as dt
 import gzip
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlparse
 
-from headrace.algebra.schema import Column
+from headrace.algebra.schema import Column, finding
 from headrace.errors import EnvironmentFault
 from headrace.lake.files.file_access import read_file
 from headrace.lake.iceberg_types import ddl_type
@@ -110,16 +110,18 @@ class TableMeta:
 
     def nested_ids_of(self, names: Iterable[str]) -> tuple[tuple[int, ...], ...]:
         """Return field ids as `ids_of` does, each followed by those of its nested fields."""
-        known = {f["name"].lower(): (f["id"], *_nested_ids(f["type"])) for f in self.fields.get(self.schema_id, ())}
-        found = [known.get(name.lower()) for name in names]
+        fields = self.fields.get(self.schema_id, ())
+        found = list(map(finding((f["name"], (f["id"], *_nested_ids(f["type"]))) for f in fields), names))
         return () if None in found else tuple(ids for ids in found if ids is not None)
 
     def has_kept(self, names: Iterable[str], snapshot_id: int | None) -> bool:
         """Return whether no column was dropped, or added again, since a snapshot."""
-        schema = self.schema_at(snapshot_id)
-        then = {c.name.lower(): i for c, i in zip(self.schemas[schema], self.field_ids[schema], strict=True)}
-        now = {c.name.lower(): i for c, i in zip(self.columns, self.field_ids[self.schema_id], strict=True)}
-        return all(then.get(name.lower()) == now.get(name.lower()) for name in names)
+        then, now = self._ids(self.schema_at(snapshot_id)), self._ids(self.schema_id)
+        return all(then(name) == now(name) for name in names)
+
+    def _ids(self, schema: int) -> Callable[[str], int | None]:
+        columns = zip(self.schemas[schema], self.field_ids[schema], strict=True)
+        return finding((column.name, field_id) for column, field_id in columns)
 
     @property
     def current(self) -> Snapshot | None:

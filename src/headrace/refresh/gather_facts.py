@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
+from headrace.algebra.schema import finding
 from headrace.catalog import Catalog, Definition, HistoryEntry, RanAs, StreamTable, Version
 from headrace.catalog.state.reader import Reader
 from headrace.definitions.details import Details, SourceUse, from_json, to_json
@@ -229,7 +230,7 @@ def _refused(history: tuple[HistoryEntry, ...]) -> str | None:
 
 
 def _renewed(state: TableState, details: Details, heads: Mapping[TableName, Head]) -> Details | None:
-    """Return the details over tables that were created again since they were found out; None without such.
+    """Return the details over tables that were created again since; None where none was.
 
     Ids of columns are of one table: those of its successor would be compared with nothing.
     """
@@ -412,10 +413,10 @@ def check_schema(table: TableName, use: SourceUse, meta: TableMeta) -> None:
     Raises:
         UserError: `SOURCE_SCHEMA_CHANGED`.
     """
-    found = {c.name.lower(): c.type for c in meta.columns}
+    found = finding((c.name, c.type) for c in meta.columns)
     ids = meta.nested_ids_of(c.name for c in use.columns) if use.uuid == meta.uuid else ()
     for place, column in enumerate(use.columns):
-        type_ = found.get(column.name.lower())
+        type_ = found(column.name)
         known = use.ids[place] if use.ids else ()
         same = not ids or ids[place][: len(known)] == known
         if type_ == column.type and same:

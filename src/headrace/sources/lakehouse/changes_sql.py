@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from headrace.algebra.schema import no_rows_sql
+from headrace.algebra.schema import finding, no_rows_sql
 from headrace.lake.clock_table import clock_sql
 from headrace.lake.compare import consolidate, incomparable
 from headrace.lake.metadata import Json, TableMeta
@@ -132,8 +132,8 @@ def _projection(meta: TableMeta, snapshot: int, columns: tuple[str, ...], alias:
     if schema == meta.schema_id:
         return ", ".join(f"{alias}{quote(c)}" for c in columns)
     old = {field["id"]: field for field in meta.fields[schema]}
-    now = {field["name"].lower(): field for field in meta.fields[meta.schema_id]}
-    return ", ".join(_projected(name, now.get(name.lower()), old, alias) for name in columns)
+    now = finding((field["name"], field) for field in meta.fields[meta.schema_id])
+    return ", ".join(_projected(name, now(name), old, alias) for name in columns)
 
 
 def _projected(name: str, now: Json | None, old: Mapping[int, Json], alias: str) -> str:
@@ -159,8 +159,8 @@ def _select(columns: str, weight: str, source: str, hint: str = "") -> str:
 def _changelog(table: TableName, meta: TableMeta, start: int, end: int, columns: tuple[str, ...]) -> str:
     source = _range(f"{table.sql}.changes", start, end)
     sign = "CASE _change_type WHEN 'INSERT' THEN 1L ELSE -1L END"
-    by_name = {c.name.lower(): c for c in meta.columns}
-    used = [by_name[c.lower()] for c in columns if c.lower() in by_name]
+    found = map(finding((c.name, c) for c in meta.columns), columns)
+    used = [column for column in found if column is not None]
     if len(used) < len(columns) or incomparable(used):  # cannot be grouped; both weights are passed on
         return _select(_current(columns), sign, source)
     return consolidate(f"SELECT * FROM {source}", used, weight=sign)

@@ -584,3 +584,37 @@ def test_columns_may_differ_by_case_alone(hr: Headrace, ns: str, mode: str) -> N
         assert hr.spark.table(f"lake.{ns}.full").count() == 1
     finally:
         hr.spark.conf.unset("spark.sql.caseSensitive")
+
+
+def test_a_number_is_looked_for_among_texts_as_a_text(hr: Headrace, ns: str) -> None:
+    """Without ANSI mode IN compares both as texts, though = compares them as numbers."""
+    hr.spark.sql(f"CREATE TABLE lake.{ns}.t (x INT) USING iceberg")
+    hr.spark.sql(f"CREATE TABLE lake.{ns}.u (s STRING) USING iceberg")
+    hr.spark.sql(f"INSERT INTO lake.{ns}.t VALUES (1), (2), (NULL)")
+    hr.spark.sql(f"INSERT INTO lake.{ns}.u VALUES ('abc')")
+    queries = {
+        "without": f"SELECT x FROM {ns}.t WHERE x NOT IN (SELECT s FROM {ns}.u)",
+        "among": f"SELECT x FROM {ns}.t WHERE x IN (SELECT s FROM {ns}.u)",
+        "numbers": f"SELECT s FROM {ns}.u WHERE s NOT IN (SELECT x FROM {ns}.t)",
+        "either": f"SELECT x FROM {ns}.t WHERE x NOT IN (SELECT s FROM {ns}.u) OR x > 2",
+        "longest": f"SELECT x FROM {ns}.t WHERE x IN (SELECT max(s) FROM {ns}.u WHERE length(s) = t.x)",
+    }
+    hr.spark.conf.set("spark.sql.ansi.enabled", "false")
+    try:
+        for name, query in queries.items():
+            hr.create_stream_table(f"{ns}.{name}", query, refresh_mode="DIFFERENTIAL")
+    finally:
+        hr.spark.conf.unset("spark.sql.ansi.enabled")
+    names, found = [f"{ns}.{name}" for name in queries], list[int]()
+    changes = (
+        "INSERT INTO {}.t VALUES (3)",
+        "INSERT INTO {}.u VALUES ('3'), ('02')",
+        "INSERT INTO {}.u VALUES (NULL)",
+        "DELETE FROM {}.u WHERE s IS NULL OR s = '3'",
+    )
+    for change in changes:
+        hr.spark.sql(change.format(f"lake.{ns}"))
+        assert {result.mode for result in hr.refresh(names)} <= {Mode.DIFFERENTIAL, Mode.NO_CHANGE}
+        assert [each for each in hr.verify(names) if not each.ok] == [], change
+        found.append(hr.spark.table(f"lake.{ns}.without").count())
+    assert found == [3, 2, 0, 3]

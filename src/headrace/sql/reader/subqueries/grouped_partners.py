@@ -138,7 +138,8 @@ def one_row_met(
     if body.having is not None:
         parts.append((*in_brackets(over(body.having)), *_words(lexeme, "IS", "TRUE")))
     for each, within in zip(asked, body.items, strict=False):
-        parts.append((*in_brackets(each), replace(word, text="="), *in_brackets(over(within))))
+        # by the types that IN compares in, which are not always those of =
+        parts.append((*in_brackets(each), replace(word, text="IN"), *in_brackets(over(within))))
     if not parts:
         return (Lexeme(Role.LITERAL, "TRUE", lexeme.at, True),)
     joined = list(in_brackets(parts[0]))

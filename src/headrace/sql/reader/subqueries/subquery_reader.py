@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from headrace.algebra.moving import moving_filter
 from headrace.algebra.relations import Aggregate, AggregateCall, Existence, Filter, Join, Project, Relation, Union
-from headrace.algebra.scalar import FALSE, TRUE, Scalar, all_of, column, compose, equals
+from headrace.algebra.scalar import FALSE, TRUE, Scalar, all_of, cast, column, compose, equals
 from headrace.algebra.tree import identity
 from headrace.algebra.types import mentions
 from headrace.sql.reader.context import Context, Ctes
@@ -173,8 +173,24 @@ class SubqueryReader:
         rows.relation = Filter(rows.relation, compose("NOT {some} OR ({x} IS NOT NULL AND NOT {nulls})", **parts))
 
     def _is_float(self, relation: Relation, name: str) -> bool:
-        types = types_in(self.context, Project(relation, ((name, column(name)),))) or ()
-        return any(mentions(each.type, "float", "double") for each in types)
+        return mentions(self._type(relation, column(name)), "float", "double")
+
+    def _type(self, relation: Relation, value: Scalar) -> str:
+        """Return the type of a value over some rows; "" where nobody can be asked."""
+        types = types_in(self.context, Project(relation, (("value", value),)))
+        return types[0].type if types else ""
+
+    def _as_compared(self, left: Relation, x: Scalar, right: Relation, y: Scalar) -> tuple[Scalar, Scalar]:
+        """Return both sides of IN as values of the type that Spark compares them in.
+
+        Without ANSI mode, IN compares a text and a number as texts, and = as numbers.
+        """
+        types = self._type(left, x), self._type(right, y)
+        if self.context.describe is None or "" in types or len({mentions(type_, "string") for type_ in types}) == 1:
+            return x, y
+        either = ", ".join(f"CAST(NULL AS {type_})" for type_ in types)
+        (common,) = self.context.describe(f"SELECT coalesce({either}) AS value")
+        return cast(x, common.type), cast(y, common.type)
 
     def _mark(self, rows: Rows, part: Part) -> Lexemes:
         """Return a column for a partner's existence, as a condition refers to it."""
@@ -253,9 +269,10 @@ class SubqueryReader:
         if len(shown) != len(asked):
             refuse(self.context, lexeme, IN, "IN compares another number of values than the subquery has columns.")
         sides = [self._sides(x, y, lexeme) for x, y in zip(asked, shown, strict=True)]
-        fresh = tuple((rows.names.take("in"), scalar(y)) for _, y in sides)
+        compared = [self._as_compared(rows.relation, scalar(x), right, scalar(y)) for x, y in sides]
+        fresh = tuple((rows.names.take("in"), y) for _, y in compared)
         right = Project(right, (*(() if output is not None else identity(right.columns)), *fresh))
-        pairs = [(rows.fresh("value", scalar(x)), name) for (x, _), (name, _) in zip(sides, fresh, strict=True)]
+        pairs = [(rows.fresh("value", x), name) for (x, _), (name, _) in zip(compared, fresh, strict=True)]
         return output is not None, right, pairs, conditions, negated
 
     def _looked_for(self, rows: Rows, part: Part) -> tuple[tuple[Lexemes, ...], bool]:

@@ -1,4 +1,4 @@
-"""Histories in which only some sources change: each by itself, and each set of them where they are few."""
+"""Histories in which only some sources change: each by itself, and sets of them where they are few."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kit.case import Case, Row, Table, Weighted, Window
 from kit.long_tests import LONG
 
 MOST = 4
-"""Up to so many sources every set of them changes by itself."""
+"""Up to so many sources sets of them change by themselves: each set, but of the most sources without those of three."""
 
 
 ROWS = 3
@@ -33,7 +33,9 @@ def subsets(tables: Sequence[Table]) -> Iterator[Window]:
     """
     # the clock has a row at all times; histories move it
     toggles = {table.name: _Toggle(table) for table in tables if table.rows and table.name != "clock"}
-    sizes = range(1, len(toggles) + 1) if len(toggles) <= MOST else (1,)
+    sizes: Sequence[int] = range(1, len(toggles) + 1) if len(toggles) <= MOST else (1,)
+    if len(toggles) == MOST and not LONG:
+        sizes = (1, 2, MOST)
     chosen = [names for size in sizes for names in combinations(sorted(toggles), size)]
     again = chosen if LONG else [names for names in chosen if len(names) == 1]
     for names in (*chosen, *(reversed(again) if len(toggles) <= MOST else ())):

@@ -11,6 +11,7 @@ import random
 import pytest
 from kit.case import Case, Row, Table, Weighted, Window
 from kit.duck import DuckExecutor
+from kit.long_tests import LONG
 from kit.maintained import Maintained, replay
 
 from headrace.algebra.relations import Aggregate, Existence, Join, OuterJoin, Relation
@@ -18,7 +19,7 @@ from headrace.algebra.schema import Column
 from headrace.algebra.tree import walk
 
 EXECUTOR = DuckExecutor()
-HISTORIES = 3 * int(os.environ.get("HEADRACE_EXAMPLES", "1"))
+HISTORIES = (3 if LONG else 2) * int(os.environ.get("HEADRACE_EXAMPLES", "1"))
 
 ORDERS = (Column("id", "bigint"), Column("customer", "bigint"), Column("region", "string"), Column("amount", "int"))
 CUSTOMERS = (Column("id", "bigint"), Column("name", "string"), Column("score", "int"))

@@ -13,7 +13,7 @@ from kit.long_tests import LONG
 from kit.maintained import Maintained, replay
 
 EXECUTOR = DuckExecutor()
-SEEDS = range(30 if LONG else 3)
+SEEDS = range(30 if LONG else 2)
 
 
 @pytest.mark.parametrize("name", nexmark.QUERIES)

@@ -1,4 +1,4 @@
-"""Queries of the corpus through histories in which exactly one source changes, each in turn, and each set of few.
+"""Queries of the corpus through histories in which exactly one source changes, each in turn, and sets of few.
 
 A change of one source leaves parts of a program out, and of a companion parts as they are: what holds when everything
 changes may not hold then. Every second query is played, and all with HEADRACE_TEST_LONG.

@@ -16,7 +16,7 @@ from headrace.sources.postgres.spool.spool import Spool
 from headrace.sources.postgres.triggers.trigger_capture import TriggerCapture
 from headrace.sources.postgres.wal.wal_capture import Captured, PostgresCapture
 
-SEEDS = range(40 if LONG else 2)
+SEEDS = range(40 if LONG else 1)
 NAMES = {TableName(LAKE, ("s",), t): ("public", t) for t in TABLES}
 
 

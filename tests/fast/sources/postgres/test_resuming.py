@@ -22,7 +22,7 @@ from headrace.sources.postgres.wal.pgoutput_columns import Bytes
 from headrace.sources.postgres.wal.wal_capture import PostgresCapture
 
 WAYS = (PostgresCapture, TriggerCapture)
-SEEDS = range(20 if LONG else 2)
+SEEDS = range(20 if LONG else 1)
 TABLES = ("t", "u", "bag", "parted")
 SCHEMA = """
 CREATE TABLE t (id int PRIMARY KEY, n int, body text, filler text);

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from catalog_kit.databases import postgres_server
+from catalog_kit.databases import Postgres
 from fast.cli.conftest import Run
 
 from headrace import config
@@ -145,10 +145,9 @@ def test_clocks_are_judged_by_their_difference(difference: float, outcome: Outco
     assert bool(check.remedy) is (outcome is not Outcome.OK)
 
 
-def test_the_clock_of_a_real_postgresql(tmp_path: Path) -> None:
-    with postgres_server() as server:
-        settings = init_project(tmp_path / "p", catalog_url=server.fresh())
-        found = by_name(examine(settings.root))
+def test_the_clock_of_a_real_postgresql(tmp_path: Path, postgres: Postgres) -> None:
+    settings = init_project(tmp_path / "p", catalog_url=postgres.fresh())
+    found = by_name(examine(settings.root))
     assert found["Catalog"].outcome is Outcome.OK
     assert found["Clocks"].outcome is Outcome.OK
     assert "against the catalog database's" in found["Clocks"].finding

@@ -8,6 +8,13 @@ import psycopg
 import pytest
 from kit.logical import LogicalServer, logical_server
 
+OWN_SERVERS = "test_cluster_copies.py"
+"""Begun first, and so by one process: what is left for the end is shared out, and each process starts servers."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.path.name != OWN_SERVERS)
+
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[LogicalServer]:

@@ -33,14 +33,21 @@ _numbers = itertools.count(1)
 
 @pytest.fixture(scope="module")
 def servers() -> Iterator[list[LogicalServer]]:
-    with stand_in_servers(4) as started:
+    with stand_in_servers(3) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def further() -> Iterator[LogicalServer]:
+    """A server for a worker that joins."""
+    with stand_in_servers(1) as (started,):
         yield started
 
 
 @pytest.fixture
 def nodes(servers: list[LogicalServer]) -> Iterator[StandIn]:
     """A cluster without tables."""
-    made = StandIn(servers[:3], f"shop{next(_numbers)}")
+    made = StandIn(servers, f"shop{next(_numbers)}")
     yield made
     made.close()
 
@@ -226,14 +233,12 @@ def test_a_source_of_one_server_needs_no_other_node_to_be_dropped(nodes: StandIn
 
 
 @pytest.mark.parametrize("altered", [False, True])
-def test_a_new_node_has_rows_at_once(
-    nodes: StandIn, follow: Follow, servers: list[LogicalServer], altered: bool
-) -> None:
+def test_a_new_node_has_rows_at_once(nodes: StandIn, follow: Follow, further: LogicalServer, altered: bool) -> None:
     """Its slot and publication are there before the table is copied that has shards on it."""
     distributed(nodes, "orders", "beside")
     follower = follow("orders", "beside")
     create = "CREATE TABLE {} (id int PRIMARY KEY, amount bigint)"
-    nodes.join(servers[3], *(create.format(table) for table in ("orders", "beside")))
+    nodes.join(further, *(create.format(table) for table in ("orders", "beside")))
     if altered:
         nodes.everywhere("ALTER TABLE beside ADD COLUMN b int DEFAULT 7")
     nodes.nodes[3].execute("INSERT INTO orders SELECT g * 2 + 1, g FROM generate_series(1, 20) g")

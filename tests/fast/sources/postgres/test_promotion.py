@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import psycopg
 import pytest
-from kit.logical import LogicalServer
+from kit.logical import LogicalServer, logical_server
 from kit.mirrored import Follower, truth
 from kit.one_statement import parse_statement
 from kit.standby import Standby, standby
@@ -49,6 +49,13 @@ def in_step(primary: psycopg.Connection, replica: Standby, *followers: Follower)
                 follower.land()
             replica.catch_up()
             db.execute("SELECT pg_sync_replication_slots()")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[LogicalServer]:
+    """A server of its own: a replica begins with a copy of all that is there."""
+    with logical_server() as started:
+        yield started
 
 
 @pytest.fixture(scope="module")

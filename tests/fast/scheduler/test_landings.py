@@ -114,7 +114,7 @@ def test_a_spark_that_is_lost_for_landings_alone_is_noticed(monkeypatch: pytest.
 
 
 def test_a_spark_that_landings_have_used_since_is_lost_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headrace.scheduler.lost_spark.PATIENCE_SECONDS", 2.0)
+    monkeypatch.setattr("headrace.scheduler.lost_spark.PATIENCE_SECONDS", 1.0)
     monkeypatch.setattr("headrace.scheduler.lost_spark.PAUSE_SECONDS", 0.01)
     events, landed = Events(), threading.Event()
     spark, lost = LostSpark(events), EnvironmentFault("SPARK_LOST", "It is gone.", retryable=True)
@@ -129,7 +129,7 @@ def test_a_spark_that_landings_have_used_since_is_lost_anew(monkeypatch: pytest.
         landed.clear()
         with landing(land, events, spark, patient):
             assert landed.wait(180)
-        time.sleep(2.1)
+        time.sleep(1.1)
     assert spark.gone is None
 
 

@@ -13,6 +13,7 @@ from fast.sql.reading_cases import cases, resolve, schema
 from hypothesis import HealthCheck, assume, given, note, settings
 from kit.case import Case, Row, Table
 from kit.duck import DuckExecutor
+from kit.long_tests import LONG
 from kit.queries import cases as random_cases
 
 from headrace.algebra.lineage import Influence, Lineage, Origins, followed, lineage_of
@@ -132,7 +133,7 @@ def _over(query: str, name: str, columns: str) -> Lineage:
 # ---- against what queries do
 
 
-@settings(deadline=None, suppress_health_check=list(HealthCheck), print_blob=False, max_examples=25)
+@settings(deadline=None, suppress_health_check=list(HealthCheck), print_blob=False, max_examples=25 if LONG else 12)
 @given(random_cases(depth=2, windows=1))
 def test_what_is_no_origin_changes_nothing(case: Case) -> None:
     """Values of a column that is no origin can be exchanged, and a result's column stays what it was."""

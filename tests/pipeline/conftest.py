@@ -28,6 +28,7 @@ ON_A_CLUSTER = bool(os.environ.get("HEADRACE_TEST_CLUSTER"))
 """Whether executors are processes of their own, the lake is in an object store and the catalog in PostgreSQL."""
 
 LONGEST = (
+    "test_maintain.py",  # looks at all that is there, which is least in the beginning
     "test_tpch22.py",
     "test_operators.py",
     "test_deployment_readers.py",
@@ -94,9 +95,9 @@ def hr(shared: Headrace, ns: str) -> Headrace:
     return shared
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def server() -> Iterator[LogicalServer]:
-    """A private PostgreSQL server for the tests of one file."""
+    """A private PostgreSQL server, which no test stops."""
     with logical_server() as started:
         yield started
 

@@ -133,7 +133,7 @@ def test_what_several_share_is_computed_without_one_too(hr: Headrace, ns: str, m
 
 
 def test_a_cycle_goes_on_without_one(project: Settings, hr: Headrace, ns: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    hr.sql(f"CREATE TABLE {ns}.edges AS SELECT id AS s, id + 1 AS d FROM range(5)")
+    hr.sql(f"CREATE TABLE {ns}.edges AS SELECT id AS s, id + 1 AS d FROM range(3)")
     names, asked, sql = [f"{ns}.odd", f"{ns}.even"], list[str](), type(hr.spark).sql
 
     def told(session: SparkSession, text: str, *args: Any, **kwargs: Any) -> DataFrame:
@@ -148,7 +148,7 @@ def test_a_cycle_goes_on_without_one(project: Settings, hr: Headrace, ns: str, m
             CREATE OR REPLACE STREAM TABLE {ns}.odd AS
                 SELECT s, d FROM {ns}.edges UNION SELECT e.s, v.d FROM {ns}.even AS v JOIN {ns}.edges AS e ON e.d = v.s
         """)
-        cyclic.sql(f"INSERT INTO {ns}.edges SELECT id AS s, id + 1 AS d FROM range(5, 8)")
+        cyclic.sql(f"INSERT INTO {ns}.edges SELECT id AS s, id + 1 AS d FROM range(3, 5)")
         monkeypatch.setattr(type(hr.spark), "sql", told)
         with least_broadcasts(cyclic):
             assert {result.mode for result in cyclic.refresh(names)} == {Mode.DIFFERENTIAL}

@@ -12,6 +12,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from headrace.api.facade import Headrace
 from headrace.errors import HeadraceError
+from headrace.lake import apply_change
+from headrace.landing import mirrors
 from headrace.reasons import FullReason
 from headrace.sources.postgres.wal.wal_capture import PostgresCapture
 
@@ -166,10 +168,18 @@ def test_mirrors_follow_keys_bags_large_values_and_altered_tables(
     assert {s.status.value for s in hr.sources.list() if s.name == source} == {"ACTIVE"}
 
 
-@pytest.mark.parametrize(("filler", "also"), [(0, ""), (300_000, ""), (0, "UPDATE copies SET v = 'w' WHERE id = 1;")])
+@pytest.mark.parametrize(("filler", "also"), [(0, ""), (3_000, ""), (0, "UPDATE copies SET v = 'w' WHERE id = 1;")])
 def test_a_table_that_gets_a_key_is_landed_although_its_mirror_has_copies(
-    hr: Headrace, ns: str, url: str, db: psycopg.Connection, filler: int, also: str
+    hr: Headrace,
+    ns: str,
+    url: str,
+    db: psycopg.Connection,
+    monkeypatch: pytest.MonkeyPatch,
+    filler: int,
+    also: str,
 ) -> None:
+    for module in (apply_change, mirrors):
+        monkeypatch.setattr(module, "SMALL_STATE_CELLS", 4_000)
     db.execute("CREATE TABLE copies (id int, v text); ALTER TABLE copies REPLICA IDENTITY FULL")
     db.execute("INSERT INTO copies VALUES (1, 'x'), (1, 'x'), (2, 'y')")
     db.execute(f"INSERT INTO copies SELECT g + 10, 'z' FROM generate_series(1, {filler}) g")

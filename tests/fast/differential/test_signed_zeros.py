@@ -92,3 +92,25 @@ def test_zeros_of_both_signs_in_groups_that_are_remembered(query: str) -> None:
     view = Maintained(DuckExecutor(), case)
     for window in ALONE_CHANGED:
         view.step(window)
+
+
+PARTNERS = (
+    "v.f = w.f AND CAST(v.f AS STRING) = w.k",
+    "v.f = w.f AND CAST(v.f AS STRING) <> w.k",
+    "v.f <=> w.f AND w.k || CAST(v.f AS STRING) LIKE '%-0.0'",
+)
+
+
+@pytest.mark.parametrize("exists", ["EXISTS", "NOT EXISTS"])
+@pytest.mark.parametrize("condition", PARTNERS)
+def test_partners_that_become_the_other_zero(condition: str, exists: str) -> None:
+    query = f"SELECT k, n FROM w WHERE {exists} (SELECT 1 FROM v WHERE {condition})"
+    windows = (
+        {"v": ((-1, (0.0,)), (1, (-0.0,)))},
+        {"v": ((-1, (-0.0,)), (1, (0.0,)), (1, (1.0,)))},
+        {"v": ((-1, (0.0,)), (1, (-0.0,))), "w": ((1, ("-0.0", -0.0, 3)),)},
+    )
+    rows = Table("w", COLUMNS, (("0.0", 0.0, 1), ("-0.0", 0.0, 2), ("1.0", 1.0, 1)))
+    view = Maintained(DuckExecutor(), Case(query, (rows, Table("v", (Column("f", "double"),), ((0.0,),))), windows))
+    for window in windows:
+        view.step(window)

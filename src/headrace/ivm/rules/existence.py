@@ -14,7 +14,7 @@ from __future__ import annotations
 from headrace.algebra.moving import is_moving
 from headrace.algebra.properties.equalities import equalities
 from headrace.algebra.relations import Aggregate, Empty, Existence, Filter, Join, Project, Relation, Scan, Stored
-from headrace.algebra.scalar import Scalar, all_of, column, compose
+from headrace.algebra.scalar import Scalar, all_of, column, compose, conjuncts
 from headrace.algebra.tree import identity
 from headrace.ivm import moving_filters
 from headrace.ivm.change import Change, empty, union_all, weigh
@@ -64,8 +64,10 @@ def affected(node: Existence, right: Relation, change: Change) -> Stored:
         met = [compose("{k} IS NOT NULL", k=column(b)) for _, b, nulls in on if not nulls]
         there = all_of(dict.fromkeys(met))
         changed = Filter(right, there) if there else right
-        # of partners that are told by their keys alone, as many may come as go
-        by_key = set(node.right.columns) == set(names)
+        # of partners that are told by their keys alone, as many may come as go; unless something else tells keys apart
+        # that are equal, as texts of 0.0 and -0.0 do
+        alike = set(names) <= change.exact or len(on) == len(conjuncts(node.condition))
+        by_key = alike and set(node.right.columns) == set(names)
         keys = change.keep(
             "met", Project(consolidate(changed), identity(names)) if by_key else Aggregate(changed, names)
         )

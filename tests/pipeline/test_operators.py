@@ -26,6 +26,8 @@ VIEWS = {
     "(SELECT k, CASE WHEN v > 1 THEN map(CAST(x AS STRING), v || '', 'w', NULL) END m FROM {t}) b ON b.k = a.v",
     "one variant": "SELECT k, variant_get(last, '$.v', 'int') AS v "
     "FROM {t} CROSS JOIN (SELECT max_by(parse_json(to_json(struct(v))), v) AS last FROM {t})",
+    "one variant of one text": "SELECT k, variant_get(last, '$.v', 'int') AS v "
+    "FROM {t} CROSS JOIN (SELECT parse_json(max(to_json(struct(v)))) AS last FROM {t})",
     "fields": "SELECT s.* EXCEPT (b), q.s.b AS b "
     "FROM (SELECT named_struct('v', v, 'b', x, 'in', struct(k)) AS s FROM {t}) q",
 }

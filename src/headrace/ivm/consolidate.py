@@ -78,7 +78,7 @@ def loose_columns(columns: Sequence[str], exact: Set[str], types: Mapping[str, s
 def consolidated_apart(change: Relation, loose: Mapping[str, str]) -> Relation:
     """Add up the weights of rows that are the same, which 0.0 and -0.0 are not.
 
-    Rows with values that cannot be grouped by, such as variants, stay as they are.
+    Rows with values that cannot be grouped by, such as variants, or of which that is not known, stay as they are.
 
     Args:
         change: A weighted relation.
@@ -86,7 +86,7 @@ def consolidated_apart(change: Relation, loose: Mapping[str, str]) -> Relation:
     """
     if not loose or isinstance(change, Empty):
         return consolidate(change)
-    if not all(map(followed, loose.values())):
+    if not all(type_ and followed(type_) for type_ in loose.values()):
         return change
     # grouping by a zero makes it one without a sign, so that values themselves go beside those that are grouped by
     marks = tuple((_MARK + name, _told_apart(name, type_)) for name, type_ in loose.items())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -52,7 +53,7 @@ def compiled(executor: DuckExecutor, query: str, **options: Any) -> CompiledView
     def resolve(parts: tuple[str, ...]) -> TableName:
         return TableName(LAKE, ("shop",), parts[-1])
 
-    return ViewCompiler(resolve=resolve, schema=schema, describe=describe, **options).compile(query)
+    return ViewCompiler(resolve=resolve, schema=schema, **{"describe": describe, **options}).compile(query)
 
 
 def program(view: CompiledView, *changed: TableName, **options: object) -> DeltaProgram:
@@ -320,3 +321,15 @@ def test_a_count_carries_no_values(executor: DuckExecutor) -> None:
     view = compiled(executor, "SELECT region, max(id) AS last, count(region_2) AS n FROM orders GROUP BY region")
     (change, *_) = program(view, ORDERS).steps
     assert "region_2` IS NOT NULL THEN true END AS " in text(change.relation)
+
+
+def test_a_value_of_a_type_without_equality_is_not_grouped_by(mapped: DuckExecutor) -> None:
+    def described(sql: str) -> tuple[Column, ...]:
+        found = mapped.describe(sql.replace("`lake`.`shop`.", ""))
+        return tuple(replace(each, type="variant") if each.type == "json" else each for each in found)
+
+    value = "SELECT CAST(max(region) AS JSON) AS j FROM orders"
+    query = f"SELECT o.id, CAST(v.j AS STRING) AS s FROM orders o CROSS JOIN ({value}) v"
+    view = compiled(mapped, query, describe=described)
+    grouped = (n for s in program(view, ORDERS).steps for n in walk(s.relation) if isinstance(n, Aggregate))
+    assert not any(key.endswith("j") for node in grouped for key in node.keys)

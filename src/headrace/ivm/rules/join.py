@@ -50,7 +50,8 @@ def _by_right(right: Relation, others: Sequence[Relation], conditions: Sequence[
     moved = change.of(right)
     if isinstance(moved, Empty) or not at_most_one_row(right):
         return _chain(moved, others, conditions, change)
-    # 0.0 that becomes -0.0 is a change, and for an unchanged value the others must not be read
+    # 0.0 that becomes -0.0 is a change, and for an unchanged value the others must not be read; of a type that cannot
+    # be grouped by, the value is taken to have changed, unless the rows below tell otherwise
     loose = loose_columns(right.columns, change.exact, change.types)
     value = change.keep("value", consolidated_apart(moved, loose))
     return change.keep("revalued", _chain(value, others, conditions, change), only_if=value)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 
+from headrace.algebra.joins import at_most_one_row
 from headrace.algebra.properties.order import equal_means_same
 from headrace.algebra.relations import (
     Aggregate,
@@ -87,11 +88,15 @@ def asks_for_types(tree: Relation, known: ColumnTypes) -> bool:
         root = root.input
     below = (node for each in root.inputs for node in walk(each))
     unknown = {name for name, types in known.by_name.items() if None in types}
-    return any(isinstance(node, _ADDED_UP) and not unknown.isdisjoint(node.columns) for node in below)
+    return any(_added_up(node) and not unknown.isdisjoint(node.columns) for node in below)
 
 
-_ADDED_UP = Aggregate | Recursive | TopK | Window
-"""Operators whose change is what they give after it, minus what they gave before."""
+def _added_up(node: Relation) -> bool:
+    """Return whether a change is what an operator gives after it, minus what it gave before.
+
+    So it is for what is computed of an aggregate's one row: joins look first whether it changed.
+    """
+    return isinstance(node, Aggregate | Recursive | TopK | Window) or at_most_one_row(node)
 
 
 def _collect(

@@ -17,10 +17,14 @@ from headrace.algebra.types import decimal_of, is_integer
 from headrace.errors import Place
 from headrace.ivm.query_root import root_of
 from headrace.ivm.rules.partitions import window_at_root
+from headrace.optimizer.auxiliary_views.inner_recursion import recursion_below
 from headrace.optimizer.auxiliary_views.top_groups import grouped
 
 _FLOATS = ("float", "double")
 AVERAGES = frozenset({"avg", "mean", "try_avg"})
+LONG = ("bigint", "long")
+"""Names of the type of 64-bit integers."""
+_WIDE = ("int", "integer", *LONG)
 _SUMS = AVERAGES | {"sum", "try_sum"}
 _MOMENTS = frozenset({"std", "stddev", "stddev_pop", "stddev_samp", "var_pop", "var_samp", "variance"})
 _MOMENTS |= {"skewness", "kurtosis", "corr", "covar_pop", "covar_samp", "regr_avgx", "regr_avgy", "regr_intercept"}
@@ -46,21 +50,22 @@ def inexact(
 
 
 def rounded_averages(tree: Relation) -> tuple[AggregateCall, ...]:
-    """Return the averages of 64-bit integers below other operators.
+    """Return the averages of integers of 32 bits or more that are computed a second time.
 
-    Spark adds these integers up as floats.
+    Spark adds these integers up as floats, which hold 53 bits: sums of some million large ones have more. Those at the
+    root are accumulated, unless the companion keeps a recursion in their place.
 
     Args:
         tree: The query, with types.
     """
-    root = root_of(tree) or grouped(tree)
+    root = None if recursion_below(tree) is not None else root_of(tree) or grouped(tree)
     groups = [node for node in walk(tree) if isinstance(node, Aggregate)]
     return tuple(
         call
         for node in groups
         if root is None or node != root.aggregate
         for call in node.calls
-        if call.function in AVERAGES and (call.argument_type or "").lower() in ("bigint", "long")
+        if call.function in AVERAGES and (call.argument_type or "").lower() in _WIDE
     )
 
 
@@ -89,6 +94,6 @@ def _windowed(call: WindowCall, inputs: Mapping[str, str], outputs: Mapping[str,
 def _added_exactly(type_: str | None) -> bool:
     """Return whether values are added up without rounding; texts are not: Spark makes floats.
 
-    Averages of 64-bit integers are not either beyond 53 bits; `exact_averages` writes those otherwise.
+    Averages of integers are not either beyond 53 bits; `exact_averages` writes those otherwise.
     """
     return is_integer(type_) or decimal_of(type_) is not None

@@ -46,7 +46,7 @@ class ViewCompiler:
         functions: The user's own functions of one row, by name, and whether they are deterministic.
         keys: Keys of the sources, as far as known: columns in which no two rows agree.
         optimizer: Runs the passes.
-        refine: Whether orders with ties and averages of long integers are refined, where the query is maintained then.
+        refine: Whether orders with ties and averages of integers are refined, where the query is maintained then.
         settle: How often aggregates that choose among rows are settled at most; what hides others is settled first.
         in_order: Whether sums of floats are added up in a fixed order, where the query is maintained then.
         moving: Whether functions of the time read that of the refresh, where the query is maintained then.
@@ -144,7 +144,7 @@ class ViewCompiler:
     def _with_exact_averages(
         self, query: str, tree: Relation, types_of: TypesOf, output: tuple[Column, ...]
     ) -> CompiledView | None:
-        """Compile a query with exact averages of long integers.
+        """Compile a query with exact averages of integers.
 
         None without such, or where it is not maintained so.
         """

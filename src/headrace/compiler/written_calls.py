@@ -54,6 +54,20 @@ class WrittenCall:
         """Return its arguments as written."""
         return [self.written(each) for each in arguments_of(self.tokens[2:-1])]
 
+    @property
+    def quantifier(self) -> str:
+        """Return DISTINCT or ALL as written; nothing without one."""
+        first, *others = self.tokens[2:-1] or (self.tokens[0],)
+        # alone, or with a field, it is a column
+        quantifies = first.word in ("DISTINCT", "ALL") and others and others[0].text not in (",", ".")
+        return first.text if quantifies else ""
+
+    @property
+    def value(self) -> str:
+        """Return its first argument as written, without DISTINCT or ALL."""
+        first = next(arguments_of(self.tokens[2:-1]))
+        return self.written(first[1:] if self.quantifier else first)
+
     def has(self, word: str) -> bool:
         """Return whether a word begins what follows its closing bracket."""
         return any(token.word == word for token in self.tail[:1])

@@ -85,7 +85,7 @@ class CompiledViews:
             output: The columns of its query, where Spark has just been asked for them.
             observe: Is told of each pass, now and when programs are derived.
             staged: Stream tables whose columns are those of their tables in `staging`.
-            refine: Whether orders with ties and averages of long integers are refined; the definition's are anyway.
+            refine: Whether orders with ties and averages of integers are refined; the definition's are anyway.
             in_order: Likewise whether sums of floats are added up in a fixed order.
             moving: Likewise whether functions of the time read that of the refresh.
         """

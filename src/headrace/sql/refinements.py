@@ -14,6 +14,9 @@ FLOATS = " of floats"
 """How the names of constructs end whose result depends on the order of addition."""
 
 
+INTEGERS = " of integers"
+"""How the names of averages end whose sums are added up as whole numbers."""
+
 LONG_INTEGERS = " of long integers"
 """How the names of averages end whose sums are added up as decimals."""
 
@@ -26,7 +29,7 @@ class Refinement:
         at: Offset in the text.
         removed: How many characters are replaced from there.
         text: What is put there.
-        construct: What is refined, in SQL words: `LIMIT`, `row_number() OVER`, `avg() of long integers`.
+        construct: What is refined, in SQL words: `LIMIT`, `row_number() OVER`, `avg() of integers`.
         by: What it is ordered by further, or what is added up, in SQL; nothing where it reads the time of the refresh.
     """
 
@@ -49,7 +52,7 @@ class Refinement:
     @property
     def of_integers(self) -> bool:
         """Return whether it says that integers are added up exactly."""
-        return self.construct.endswith(LONG_INTEGERS)
+        return self.construct.endswith((INTEGERS, LONG_INTEGERS))
 
     @property
     def how(self) -> str:
@@ -57,7 +60,8 @@ class Refinement:
         if self.of_time:
             return "the time of the refresh, which is part of the frontier"
         if self.of_integers:
-            return f"added up as decimals: {', '.join(self.by)}"
+            numbers = "decimals" if self.construct.endswith(LONG_INTEGERS) else "whole numbers"
+            return f"added up as {numbers}: {', '.join(self.by)}"
         return f"{'added up in the order of' if self.of_floats else 'ordered by'} {', '.join(self.by)}"
 
     def __str__(self) -> str:

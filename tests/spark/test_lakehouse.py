@@ -36,6 +36,26 @@ def around(lake, table, *statements: str) -> tuple[TableMeta, int, int]:
 
 
 @pytest.mark.parametrize("mode", ["merge-on-read", "copy-on-write"])
+def test_a_zero_that_becomes_the_other_one_is_a_change(lake, fresh, mode: str) -> None:
+    table = fresh()
+    lake.runner.run(
+        f"CREATE TABLE {table.sql} (k INT, x DOUBLE, a ARRAY<FLOAT>) TBLPROPERTIES "
+        f"('format-version'='2', 'write.update.mode'='{mode}')"
+    )
+    lake.runner.run(f"INSERT INTO {table.sql} VALUES (1, 0.0D, array(1F)), (2, 1.0D, array(-0.0F)), (3, 2.0D, NULL)")
+    flipped = f"UPDATE {table.sql} SET x = -x, a = transform(a, e -> -e) WHERE k < 3"
+    meta, start, end = around(lake, table, f"{flipped} AND k = 1", f"{flipped} AND k = 2")
+    plan = plan_changes(meta, start, end)
+    assert isinstance(plan, ChangePlan)
+    found = lake.rows(changes_sql(table, meta, plan, ("x", "a")))
+    assert Counter((*map(repr, row), weight) for *row, weight in found) == Counter(
+        [("0.0", "[1.0]", -1), ("-0.0", "[-1.0]", 1), ("1.0", "[-0.0]", -1), ("-1.0", "[0.0]", 1)]
+    )
+    alone = lake.rows(changes_sql(table, meta, plan, ("a",)))
+    assert Counter((repr(a), weight) for a, weight in alone)[("[-0.0]", -1)] == 1
+
+
+@pytest.mark.parametrize("mode", ["merge-on-read", "copy-on-write"])
 def test_columns_are_followed_through_renames_additions_and_widening(lake, fresh, mode: str) -> None:
     table = fresh()
     lake.runner.run(

@@ -68,15 +68,20 @@ def _split(type_: str) -> tuple[str, tuple[str, ...]]:
     return kind, (*parts, current)
 
 
-def consolidate(source: str, columns: Sequence[Column], *, weight: str = quote(WEIGHT)) -> str:
+def consolidate(
+    source: str, columns: Sequence[Column], *, weight: str = quote(WEIGHT), zeros_apart: bool = False
+) -> str:
     """Return a query that adds up the weights of identical rows.
 
     Args:
         source: A query giving `columns` and whatever `weight` reads.
         columns: The columns, all comparable.
         weight: Expression of a row's weight.
+        zeros_apart: Whether rows with zeros of both signs are different, as their texts are.
     """
     keys = [key_expressions(c) for c in columns]
+    if zeros_apart:
+        keys += [(f"CAST({quote(c.name)} AS STRING)",) for c in columns if mentions(c.type, "float", "double")]
     # Grouping by a float would return 0.0 for -0.0, and by a map's stand-in no map: take any of the equal values.
     inexact = ("map", "float", "double")
     shown = [

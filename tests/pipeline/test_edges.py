@@ -81,6 +81,35 @@ def test_texts_of_zeros_follow_their_signs(hr: Headrace, ns: str) -> None:
         assert [row.m for row in hr.spark.table(f"lake.{ns}.s").collect()] == [expected], change
 
 
+def test_stream_tables_and_what_reads_them_have_the_same_zeros(hr: Headrace, ns: str) -> None:
+    hr.spark.sql(f"CREATE TABLE lake.{ns}.z (k INT, n INT, x DOUBLE) USING iceberg")
+    hr.spark.sql(f"INSERT INTO lake.{ns}.z VALUES (1, 1, -0.0D), (2, 2, 0.0D), (3, 3, 1.0D)")
+    upper = {
+        "most": (f"SELECT k, max(x) AS f FROM {ns}.z GROUP BY k", "DIFFERENTIAL"),
+        "bag": (f"SELECT x AS f FROM {ns}.z", "DIFFERENTIAL"),
+        "nested": (f"SELECT k, struct(x, array(x)) AS s, x AS f FROM {ns}.z", "DIFFERENTIAL"),
+        "whole": (f"SELECT k, x AS f FROM {ns}.z", "FULL"),
+    }
+    for name, (query, mode) in upper.items():
+        hr.create_stream_table(f"{ns}.{name}", query, refresh_mode=mode)
+        text = "CAST(s AS STRING)" if name == "nested" else "CAST(f AS STRING)"
+        read = f"SELECT {text} AS t, count(*) AS c FROM {ns}.{name} GROUP BY 1"
+        hr.create_stream_table(f"{ns}.of_{name}", read, refresh_mode="DIFFERENTIAL")
+    names = [f"{ns}.{prefix}{name}" for name in upper for prefix in ("", "of_")]
+    changes = (
+        "UPDATE {} SET x = -0.0D WHERE n = 2",
+        "INSERT INTO {} VALUES (1, 4, 0.0D), (3, 5, -0.0D)",
+        "DELETE FROM {} WHERE n IN (1, 3)",
+        "UPDATE {} SET x = -x WHERE x = 0",
+        "DELETE FROM {} WHERE n IN (2, 4)",
+    )
+    for change in changes:
+        hr.spark.sql(change.format(f"lake.{ns}.z"))
+        modes = {result.name: result.mode for result in hr.refresh(names)}
+        assert [name for name, mode in modes.items() if mode is Mode.FULL] == [f"{ns}.whole"], modes
+        assert [v for v in hr.verify(names) if not v.ok] == [], change
+
+
 def test_values_without_equality_are_counted(hr: Headrace, ns: str) -> None:
     hr.spark.sql(f"CREATE TABLE lake.{ns}.d (src INT, ts INT, doc STRING) USING iceberg")
     hr.spark.sql(f"INSERT INTO lake.{ns}.d VALUES (1, 1, '[1]'), (1, 2, '{{'), (1, 3, 'true')")

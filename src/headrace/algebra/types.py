@@ -59,6 +59,22 @@ def followed(type_: str) -> bool:
     return groupable(type_) or _MAP.fullmatch(type_) is not None
 
 
+def divided(type_: str) -> tuple[str, tuple[str, ...]]:
+    """Return a DDL type as its kind and its top-level arguments."""
+    if "<" not in type_:
+        return type_, ()
+    kind, body = type_.split("<", 1)
+    parts, depth, current = [], 0, ""
+    for char in body[:-1]:
+        depth += {"<": 1, "(": 1, ">": -1, ")": -1}.get(char, 0)
+        if char == "," and depth == 0:
+            parts.append(current)
+            current = ""
+        else:
+            current += char
+    return kind, (*parts, current)
+
+
 def field_names(type_: str) -> tuple[str, ...] | None:
     """Return the fields of a struct.
 

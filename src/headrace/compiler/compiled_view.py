@@ -112,6 +112,7 @@ class CompiledView:
             ansi=self.ansi,
             types=self.types,
             exact=self.exact,
+            output=self.output,
         )
 
     def first_round(self) -> Relation | None:

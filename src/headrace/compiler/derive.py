@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import replace
 
-from headrace.algebra.relations import Empty, Relation, TopK
-from headrace.algebra.tree import sources
+from headrace.algebra.plain_zeros import plain_zeros
+from headrace.algebra.relations import Empty, Project, Relation, Stored, TopK
+from headrace.algebra.scalar import Scalar, column
+from headrace.algebra.schema import Column
+from headrace.algebra.tree import nodes, sources
 from headrace.ivm.aggregates import root_aggregate
 from headrace.ivm.append_only import only_inserts
 from headrace.ivm.change import Change
 from headrace.ivm.consolidate import consolidate
-from headrace.ivm.program import DeltaProgram, FullProgram, TableChange
+from headrace.ivm.program import DeltaProgram, FullProgram, Step, TableChange, free_name
 from headrace.ivm.query_root import root_of
 from headrace.ivm.rules import partitions, recursive, top_k
 from headrace.ivm.rules.registry import RULES
@@ -78,6 +82,7 @@ def delta_program(
     ansi: bool,
     types: Types,
     exact: Set[str] = frozenset(),
+    output: Sequence[Column] = (),
 ) -> DeltaProgram | None:
     """Derive how a query's stored tables follow a change.
 
@@ -92,6 +97,7 @@ def delta_program(
         ansi: Whether arithmetic fails on overflow or yields NULL.
         types: Types of the query's and the companion's columns by name, as far as known.
         exact: Those of the query's columns, by name, whose equal values are known to be the same.
+        output: The columns of its result.
 
     Returns:
         None when the result cannot have changed.
@@ -107,7 +113,33 @@ def delta_program(
         found = inner_aggregates.follow(tree, _own(tree, views), views.aggregates, change, program)
     else:
         found = program(tree, change)
-    return None if found is None else optimizer.derived(found, change.repeated)
+    return None if found is None else _stored(optimizer.derived(found, change.repeated), plain_zeros(output))
+
+
+def _stored(program: DeltaProgram, plain: Mapping[str, Scalar]) -> DeltaProgram:
+    """Have the change of a result written as it is stored.
+
+    Args:
+        program: The program.
+        plain: Columns of the result that are stored otherwise than computed, and how.
+    """
+    if not plain:
+        return program
+    change = program.state.change
+
+    def stored(rows: Relation) -> Relation:
+        return Project(rows, tuple((name, plain.get(name, column(name))) for name in rows.columns))
+
+    if not isinstance(change, Stored):
+        return replace(program, state=replace(program.state, change=stored(change)))
+    read = [r for step in program.steps for r in step.relations]
+    read += [program.companion.change] if program.companion is not None else []
+    if change not in (node for each in read for node in nodes(each)):
+        steps = tuple(s if s.name != change.name else replace(s, relation=stored(s.relation)) for s in program.steps)
+        return replace(program, steps=steps)
+    name = free_name(change.name, program.steps)
+    steps = (*program.steps, Step(name, stored(change)))
+    return replace(program, steps=steps, state=replace(program.state, change=Stored(name, change.columns)))
 
 
 def _program(tree: Relation, views: AuxiliaryViews, change: Change) -> DeltaProgram | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from headrace.algebra.schema import Column
-from headrace.algebra.types import mentions
+from headrace.algebra.types import divided, mentions
 from headrace.names import WEIGHT, quote
 
 _INCOMPARABLE = ("variant", "geometry", "geography", "interval", "void")
@@ -37,7 +37,7 @@ def key_expressions(column: Column, alias: str | None = None) -> tuple[str, ...]
 
 def _ordered(value: str, type_: str, depth: int = 0) -> str:
     """Return an orderable stand-in for a nested value: maps as sorted arrays of entries."""
-    kind, inner = _split(type_)
+    kind, inner = divided(type_)
     name = f"x{depth}"
     if kind == "map":
         key, item = inner
@@ -50,22 +50,6 @@ def _ordered(value: str, type_: str, depth: int = 0) -> str:
         parts = ", ".join(_ordered(f"{value}.{quote(n.strip('`'))}", t, depth + 1) for n, t in names)
         return f"CASE WHEN {value} IS NULL THEN NULL ELSE struct({parts}) END"
     return value
-
-
-def _split(type_: str) -> tuple[str, tuple[str, ...]]:
-    """Return a DDL type as its kind and its top-level arguments."""
-    if "<" not in type_:
-        return type_, ()
-    kind, body = type_.split("<", 1)
-    parts, depth, current = [], 0, ""
-    for char in body[:-1]:
-        depth += {"<": 1, "(": 1, ">": -1, ")": -1}.get(char, 0)
-        if char == "," and depth == 0:
-            parts.append(current)
-            current = ""
-        else:
-            current += char
-    return kind, (*parts, current)
 
 
 def consolidate(

@@ -12,6 +12,7 @@ from dataclasses import replace
 from itertools import count, takewhile
 from typing import Any
 
+from headrace.algebra.plain_zeros import in_plain_zeros
 from headrace.algebra.relations import Relation, Stored
 from headrace.compiler.compiled_view import CompiledView
 from headrace.definitions.user_text import bind_text
@@ -296,10 +297,21 @@ def full_stages(
             stages.append(overwrite(table, sql.query(computed)))
     if program is not None and program.state is not None:
         state = Compute(STATE, view_name(facts, STATE), program.state, leaves=leaves)
-        stages.append(overwrite(facts.state, sql.query(state), *_reads(sql, state)))
+        stages.append(overwrite_state(facts, sql.query(state), *_reads(sql, state)))
     else:
-        stages.append(overwrite(facts.state, user_text(facts, catalogs)))
+        stages.append(overwrite_state(facts, user_text(facts, catalogs)))
     return tuple(stages)
+
+
+def overwrite_state(facts: Facts, query: str, *reads: str) -> Write:
+    """Plan replacing the rows of a stream table by those of a query.
+
+    Args:
+        facts: The refresh.
+        query: The query.
+        reads: Views that it reads.
+    """
+    return overwrite(facts.state, in_plain_zeros(query, facts.details.output), *reads)
 
 
 def overwrite(table: TableName, query: str, *reads: str) -> Write:

@@ -106,7 +106,7 @@ class Run:
         found = fixpoint.contents(facts.name)
         if not onwards and (facts.forced or facts.obstacle is not None or facts.first_load):
             listed = ", ".join(quote(c.name) for c in columns)
-            stage = stage_planner.overwrite(facts.state, f"SELECT {listed} FROM {quote(found)}", found)
+            stage = stage_planner.overwrite_state(facts, f"SELECT {listed} FROM {quote(found)}", found)
             return self._overwrite((stage,))
         self.outcome.compared = True
         moved = self._gained(fixpoint) if onwards else self._compared(found)
@@ -130,7 +130,7 @@ class Run:
         names = tuple(c.name for c in columns)
         if incomparable(columns) or not all(followed(c.type) for c in columns):
             listed = ", ".join(map(quote, names))
-            return self._overwrite((stage_planner.overwrite(facts.state, f"SELECT {listed} FROM {rows}"),))
+            return self._overwrite((stage_planner.overwrite_state(facts, f"SELECT {listed} FROM {rows}"),))
         self.outcome.compared = True
         leaves: Leaves = {OLD_ROWS: facts.state_at or "", NEW_ROWS: rows}
         moved = self._stage(STATE_CHANGE, difference(Stored(OLD_ROWS, names), Stored(NEW_ROWS, names)), leaves)

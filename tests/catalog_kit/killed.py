@@ -59,11 +59,12 @@ def watch(engine: Engine | type[Engine], reach: Callable[..., None]) -> None:
 
 
 def publish(reach: Callable[..., None], url: str, publication: Publication) -> None:
-    """Publish; every statement is a point, the commit is one, and the moment after it is the last."""
+    """Publish; every statement is a point, the commit is one, and the moment after it is all later ones."""
     catalog = Catalog.open(url)
     watch(catalog._database.engine, reach)
     catalog.publish(publication)
-    reach()
+    while True:
+        reach()
 
 
 def migrate(reach: Callable[..., None], url: str) -> None:

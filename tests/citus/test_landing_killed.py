@@ -33,8 +33,9 @@ def test_killed_between_reading_and_acknowledging(
     init_project(tmp_path / "p")
     for number, point in enumerate((*POINTS, -1)):
         code, output = play(surviving, tmp_path / "p", number, point, cluster.url, "citus")
-        assert "before (10000, 10000)" in output, output
-        assert "recovered [True, True] (10000, 10000) True" in output, output
+        if number:
+            assert "before (10000, 10000)" in output, output
+            assert "recovered [True, True] (10000, 10000) True" in output, output
         assert code == (-signal.SIGKILL if point >= 0 else 0), output
         if number in (1, 2):
             cluster.workers[number - 1].restart()

@@ -5,7 +5,7 @@
 Several URLs, with spaces between them, are shards of one source, the last of which is captured by triggers. The way
 `citus` distributes the tables over the cluster's workers.
 
-It first checks what its predecessor left: mirrors and stream tables are brought up to date, and equal the tables.
+It first checks what a killed predecessor left: mirrors and stream tables are brought up to date, and equal the tables.
 Then it moves money and refreshes until the kill point (the n-th event) sends it SIGKILL; a negative one never comes.
 """
 
@@ -31,9 +31,10 @@ def main(project: str, number: int, kill_point: int, url: str, way: str) -> None
         dbs = [stack.enter_context(psycopg.connect(one, autocommit=True)) for one in urls]
         if number == 0:
             create(hr, dbs, urls, way)
-        print("before", total(hr), flush=True)
-        hr.refresh()
-        print("recovered", [same(hr, dbs, t) for t in TABLES], total(hr), hr.verify("s.total").ok, flush=True)
+        else:
+            print("before", total(hr), flush=True)
+            hr.refresh()
+            print("recovered", [same(hr, dbs, t) for t in TABLES], total(hr), hr.verify("s.total").ok, flush=True)
         for place, db in enumerate(dbs):
             transfers(db, random.Random(number), 1000 * place)
         hr.events.subscribe(Killer(kill_point))

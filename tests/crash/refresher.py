@@ -2,7 +2,7 @@
 
     python refresher.py <project> <round> <kill point>
 
-It first checks what its predecessor left: every table must verify as published, and be brought up to date. Then it
+It first checks what a killed predecessor left: every table must verify as published, and be brought up to date. Then it
 changes the source and refreshes until the kill point (the n-th event) sends it SIGKILL; a negative one never comes.
 """
 
@@ -23,17 +23,22 @@ def main(project: str, number: int, kill_point: int) -> None:
     with headrace.open(project) as hr:
         if number == 0:
             create(hr)
-        print("before", [v.ok for v in hr.verify(TABLES)], flush=True)
-        hr.refresh()
-        print("recovered", [v.ok for v in hr.verify(TABLES)], [t.behind for t in hr.status()], flush=True)
-        logged = hr.sql(f"SELECT coalesce(sum(__hr_w), 0) FROM lake.{log(hr)}").first()[0]
-        first, now = hr.sql("SELECT count(*) FROM k.first").first()[0], hr.sql("SELECT count(*) FROM k.big").first()[0]
-        print("log", first + logged == now, flush=True)
+        else:
+            check(hr)
         hr.sql(f"INSERT INTO k.t SELECT id + {number} * 1000, id % 7, id FROM range(20)")
         hr.sql(f"DELETE FROM k.t WHERE k % 13 = {number % 13}")
         hr.events.subscribe(Killer(kill_point))
         hr.refresh()
         print("survived", [v.ok for v in hr.verify(TABLES)], flush=True)
+
+
+def check(hr: headrace.Headrace) -> None:
+    print("before", [v.ok for v in hr.verify(TABLES)], flush=True)
+    hr.refresh()
+    print("recovered", [v.ok for v in hr.verify(TABLES)], [t.behind for t in hr.status()], flush=True)
+    logged = hr.sql(f"SELECT coalesce(sum(__hr_w), 0) FROM lake.{log(hr)}").first()[0]
+    first, now = hr.sql("SELECT count(*) FROM k.first").first()[0], hr.sql("SELECT count(*) FROM k.big").first()[0]
+    print("log", first + logged == now, flush=True)
 
 
 def create(hr: headrace.Headrace) -> None:

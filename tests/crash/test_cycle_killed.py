@@ -35,7 +35,8 @@ def test_killed_between_rounds_and_writes(
             check=False,
         )
         output = done.stdout + done.stderr[-2000:]
-        assert f"before {SOUND}" in output, output
-        assert f"recovered {SOUND} [(), (), ()] ()" in output, output
+        if number:
+            assert f"before {SOUND}" in output, output
+            assert f"recovered {SOUND} [(), (), ()] ()" in output, output
         assert done.returncode == (0 if place == "nowhere" else -signal.SIGKILL), output
     assert f"survived {SOUND}" in output, output

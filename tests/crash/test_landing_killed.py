@@ -37,8 +37,9 @@ def test_killed_between_reading_and_acknowledging(tmp_path: Path, surviving: Sur
         url = server.fresh()
         for number, point in enumerate((*POINTS, -1)):
             code, output = play(surviving, tmp_path / "p", number, point, url, way)
-            assert "before (10000, 10000)" in output, output
-            assert "recovered [True, True] (10000, 10000) True" in output, output
+            if number:
+                assert "before (10000, 10000)" in output, output
+                assert "recovered [True, True] (10000, 10000) True" in output, output
             assert code == (-signal.SIGKILL if point >= 0 else 0), output
             if number == 1:
                 server.restart("immediate")
@@ -52,8 +53,9 @@ def test_killed_while_two_shards_are_landed(tmp_path: Path, surviving: Surviving
         urls = f"{first.fresh()} {second.fresh()}"
         for number, point in enumerate((*POINTS, -1)):
             code, output = play(surviving, tmp_path / "p", number, point, urls, "wal")
-            assert "before (10000, 10000)" in output, output
-            assert "recovered [True, True] (10000, 10000) True" in output, output
+            if number:
+                assert "before (10000, 10000)" in output, output
+                assert "recovered [True, True] (10000, 10000) True" in output, output
             assert code == (-signal.SIGKILL if point >= 0 else 0), output
             (first, second)[number % 2].restart("immediate")
         assert "survived [True, True] published {10000}" in output

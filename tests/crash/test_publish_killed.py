@@ -14,6 +14,7 @@ from catalog_kit.clock import START
 from catalog_kit.databases import BACKENDS
 from catalog_kit.iceberg import Iceberg
 from catalog_kit.samples import ORDERS, REVENUE, TOP, TTL, create, define, entry, lake, refresh, see
+from kit.long_tests import LONG
 
 from headrace.catalog import (
     Catalog,
@@ -34,12 +35,21 @@ from headrace.names import STAGING
 LOG, OLD, THIRD, NEW = lake("_headrace.revenue_log"), lake("shop.old"), lake("shop.third"), lake("shop.new")
 RENAMED = lake("shop.renamed")
 
+STRIDE = 1 if LONG else 2
+"""So far lies one point from the next: each is played on one of the databases, which begin at another one."""
+
 
 @pytest.fixture(params=BACKENDS)
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "postgresql":
         return request.getfixturevalue("postgres").fresh()
     return f"sqlite:///{tmp_path / 'headrace.db'}"
+
+
+@pytest.fixture
+def first(url: str) -> int:
+    """The first point that is played."""
+    return 1 if url.startswith("sqlite") else STRIDE
 
 
 @pytest.fixture
@@ -92,10 +102,10 @@ def rich_publication(catalog: Catalog, iceberg: Iceberg) -> Publication:
     )
 
 
-def test_killed_at_every_point_of_publishing(url: str, catalog: Catalog, iceberg: Iceberg) -> None:
+def test_killed_at_every_point_of_publishing(url: str, first: int, catalog: Catalog, iceberg: Iceberg) -> None:
     publication = rich_publication(catalog, iceberg)
     before = everything(catalog)
-    for point in itertools.count(1):
+    for point in itertools.count(first, STRIDE):
         code = killed.die_at(point, killed.publish, url, publication)
         if catalog.publication(publication.uuid) is not None:
             break
@@ -171,18 +181,18 @@ def whole(catalog: Catalog, iceberg: Iceberg) -> int:
     return count
 
 
-def test_killed_at_every_point_of_a_migration(url: str) -> None:
+def test_killed_at_every_point_of_a_migration(url: str, first: int) -> None:
     older.make(url, REVISIONS[0])
-    finish(url, "hr_published", stride=1)
+    finish(url, "hr_published", first, STRIDE)
 
 
 def test_killed_at_every_point_of_making_a_catalog(url: str) -> None:
-    finish(url, "hr_relation", stride=4)
+    finish(url, "hr_relation", 1, 4)
 
 
-def finish(url: str, table: str, stride: int) -> None:
+def finish(url: str, table: str, first: int, stride: int) -> None:
     """Kill children at one point after the other until one gets through."""
-    for point in itertools.count(1, stride):
+    for point in itertools.count(first, stride):
         code = killed.die_at(point, killed.migrate, url)
         if code == killed.SURVIVED:
             break

@@ -40,8 +40,9 @@ def test_killed_at_stage_boundaries(
     points = EVERYWHERE if database == "sqlite" else SOME
     for number, point in enumerate((*points, -1)):
         code, output = play(surviving, tmp_path / "p", number, point)
-        assert "before [True, True]" in output, output
-        assert "recovered [True, True] [(), ()]" in output, output
-        assert "log True" in output, output
+        if number:
+            assert "before [True, True]" in output, output
+            assert "recovered [True, True] [(), ()]" in output, output
+            assert "log True" in output, output
         assert code == (-signal.SIGKILL if point >= 0 else 0), output
     assert "survived [True, True]" in output, output

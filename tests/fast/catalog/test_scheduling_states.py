@@ -41,7 +41,10 @@ def test_a_retry_is_remembered_over_a_restart(catalog: Catalog, url: str) -> Non
     create(catalog)
     catalog.note_failure([REVENUE], "E", "why", later)
     with Catalog.open(url) as another:
-        assert another.scheduling_states()[REVENUE].retry_at == START + MINUTE
+        again = another.scheduling_states()[REVENUE].retry_at
+        # by the clock of its host, which the server's may differ from by what asking for it takes
+        assert again is not None
+        assert abs(again - START - MINUTE) < dt.timedelta(seconds=1)
 
 
 def test_a_group_fails_together(catalog: Catalog) -> None:

@@ -65,7 +65,7 @@ def consolidate(
     """
     keys = [key_expressions(c) for c in columns]
     if zeros_apart:
-        keys += [(f"CAST({quote(c.name)} AS STRING)",) for c in columns if mentions(c.type, "float", "double")]
+        keys += [(_sign_of_zero(c),) for c in columns if mentions(c.type, "float", "double")]
     # Grouping by a float would return 0.0 for -0.0, and by a map's stand-in no map: take any of the equal values.
     inexact = ("map", "float", "double")
     shown = [
@@ -78,6 +78,13 @@ def consolidate(
         f"SELECT {', '.join((*shown, f'{total} AS {quote(WEIGHT)}'))} FROM ({source})"
         f"{f' GROUP BY {grouping}' if grouping else ''} HAVING {total} <> 0"
     )
+
+
+def _sign_of_zero(column: Column) -> str:
+    """Return what tells equal values of a column apart; NULL for numbers other than zero, which are nearly all."""
+    name = quote(column.name)
+    text = f"CAST({name} AS STRING)"
+    return f"CASE WHEN {name} = 0 THEN {text} END" if column.type in ("float", "double") else text
 
 
 def same(columns: Sequence[Column], left: str, right: str) -> str:

@@ -9,13 +9,14 @@ from functools import partial
 from typing import Any
 
 from headrace.algebra.relations import Relation, Stored
-from headrace.algebra.types import followed
+from headrace.algebra.schema import Column
+from headrace.algebra.types import followed, mentions
 from headrace.catalog import Catalog
 from headrace.compiler.compiled_view import CompiledView
 from headrace.errors import InternalError
 from headrace.events import Events
 from headrace.ivm.change import union_all, weigh
-from headrace.ivm.consolidate import difference
+from headrace.ivm.consolidate import consolidated_apart, difference
 from headrace.ivm.program import DeltaProgram, TableChange
 from headrace.lake.apply_change import MEASURES, Change, change_of, rows_grown
 from headrace.lake.compare import incomparable
@@ -133,7 +134,7 @@ class Run:
             return self._overwrite((stage_planner.overwrite_state(facts, f"SELECT {listed} FROM {rows}"),))
         self.outcome.compared = True
         leaves: Leaves = {OLD_ROWS: facts.state_at or "", NEW_ROWS: rows}
-        moved = self._stage(STATE_CHANGE, difference(Stored(OLD_ROWS, names), Stored(NEW_ROWS, names)), leaves)
+        moved = self._stage(STATE_CHANGE, _difference(columns), leaves)
         target = self._tables.state()
         change = self._steps.measured(moved, target)
         self.outcome.inserted, self.outcome.deleted = change.inserted, change.deleted
@@ -195,16 +196,11 @@ class Run:
 
     def _difference(self, before: TableMeta, after: TableMeta) -> Change:
         facts, output = self.facts, self.facts.details.output
-        names = tuple(c.name for c in output)
-        old, new = Stored(OLD_ROWS, names), Stored(NEW_ROWS, names)
-        # of what cannot be compared, such as a variant, everything leaves and everything comes
-        every = bool(incomparable(output)) or not all(followed(c.type) for c in output)
-        relation = union_all(weigh(new, 1), weigh(old, -1)) if every else difference(old, new)
         leaves: Leaves = {
             OLD_ROWS: rows_sql(facts.name, before, before.current_snapshot_id),
             NEW_ROWS: rows_sql(facts.state, after, after.current_snapshot_id),
         }
-        stage = self._stage("difference", relation, leaves)
+        stage = self._stage("difference", _difference(output), leaves)
         return change_of(stage.view, self._keep(stage, MEASURES))
 
     # ---- DIFFERENTIAL
@@ -260,3 +256,19 @@ class Run:
     def _stage(self, name: str, relation: Relation, leaves: Leaves) -> Compute:
         reads = frozenset(at.name for at in leaves.values() if isinstance(at, View))
         return Compute(name, view_name(self.facts, name), relation, reads, leaves=leaves)
+
+
+def _difference(columns: tuple[Column, ...]) -> Relation:
+    """Return the change from a table's old rows to its new ones.
+
+    Of what cannot be compared, such as a variant, everything leaves and everything comes. Zeros of both signs are told
+    apart: rows that were stored before zeros lost their sign may have been read with it.
+
+    Args:
+        columns: The table's columns.
+    """
+    names = tuple(c.name for c in columns)
+    change = union_all(weigh(Stored(NEW_ROWS, names), 1), weigh(Stored(OLD_ROWS, names), -1))
+    if incomparable(columns) or not all(followed(c.type) for c in columns):
+        return change
+    return consolidated_apart(change, {c.name: c.type for c in columns if mentions(c.type, "float", "double")})

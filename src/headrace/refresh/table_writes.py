@@ -133,9 +133,12 @@ class TableWrites:
         self.write(Write(log, "log", (statement,), depends_on=frozenset({change.view})))
         if facts.readers and facts.version is not None:
             view = view_of(context.outcome.written[facts.log], facts.version, facts.next_version)
-            listed = ", ".join((*(quote(c.name) for c in columns), f"CAST({WEIGHT} AS BIGINT) AS {WEIGHT}"))
-            rows = f"SELECT {listed} FROM {change.table}"
-            context.changes.hand_over(context.runner, facts.name, view, rows, columns, facts.readers)
+            # with the log's types: it has small integers as larger ones, by which its readers calculate otherwise
+            stored = {c.name: c for c in context.outcome.written[facts.log].columns}
+            logged = tuple(stored[c.name] for c in columns)
+            kept = (f"CAST({quote(c.name)} AS {c.type}) AS {quote(c.name)}" for c in logged)
+            rows = f"SELECT {', '.join((*kept, f'CAST({WEIGHT} AS BIGINT) AS {WEIGHT}'))} FROM {change.table}"
+            context.changes.hand_over(context.runner, facts.name, view, rows, logged, facts.readers)
 
     def _staged(self, table: TableName) -> TableMeta:
         return staged(self._context.catalog, table)

@@ -88,7 +88,7 @@ test-slow: .venv/.stamp-setup ## Without a JVM, too: histories of changes on Duc
 
 # What it says is shown in one piece, as that of `test-slow` is shown while it runs.
 beside-slow: setup
-	@said=$$($(MAKE) --no-print-directory test-cluster-core 2>&1); status=$$?; echo "$$said"; exit $$status
+	@said=$$($(MAKE) --no-print-directory test-cluster-core 2>&1); status=$$?; printf '%s\n' "$$said"; exit $$status
 
 test-spark: setup ## Tests with a real Spark
 	@for tier in $(SPARK_TIERS); do echo "pytest $$tier"; $(WITH_JAVA) $(PYTEST) $$tier -n $(JVMS) || exit 1; done

@@ -323,8 +323,11 @@ def replay(
     verbose: bool = False,
     keys: Keys | None = None,
     disabled: frozenset[str] = frozenset(),
-) -> None:
+) -> int:
     """Play a history, then take everything away again; `keys` and `disabled` as for `Maintained`.
+
+    Returns:
+        How many windows changed the result: a result that never changes proves nothing.
 
     Raises:
         AssertionError: something differs from recomputation.
@@ -345,6 +348,7 @@ def replay(
     empty = Case(case.query, tuple(Table(t.name, t.columns, left.get(t.name, ())) for t in case.tables))
     again = Maintained(executor, empty, keys=keys, disabled=disabled)
     assert again.state == view.expected(), "input, then minus the input, left something behind"
+    return sum(map(bool, log))
 
 
 def _checked(rows: list[Row], columns: tuple[str, ...], key: tuple[str, ...] | None) -> Counter[Row]:

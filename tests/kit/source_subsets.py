@@ -28,8 +28,9 @@ def one_by_one(windows: Sequence[Window]) -> Iterator[Window]:
 def subsets(tables: Sequence[Table]) -> Iterator[Window]:
     """Windows in which each set of sources loses some rows, or gets them back, as they are before any history.
 
-    Each source changes by itself twice: groups and partners come and go for it. Of few sources every other set changes
-    once, in which some sources lose rows while others gain them; the long tests go through these sets both ways, too.
+    Each source changes by itself twice: groups and partners come and go for it. Of up to three sources every other set
+    changes once, in which some sources lose rows while others gain them; of four, pairs and all together. The long
+    tests go through all sets, both ways.
     """
     # the clock has a row at all times; histories move it
     toggles = {table.name: _Toggle(table) for table in tables if table.rows and table.name != "clock"}

@@ -18,7 +18,8 @@ from headrace.algebra.schema import Column
 from headrace.algebra.tree import walk
 
 EXECUTOR = DuckExecutor()
-SEEDS = range(60 if LONG else 1)
+SEEDS = range(60 if LONG else 4)
+"""So many histories of each recursion, or fewer where its result has changed often enough before."""
 WINDOWS = 5
 
 COLUMNS = {
@@ -149,14 +150,18 @@ def _query(name: str) -> str:
 
 
 @pytest.mark.parametrize("name", [*WITH_AN_END, *ENDED, *(f"below {key}" for key in (*BELOW, *COMPUTED_AGAIN))])
-@pytest.mark.parametrize("seed", SEEDS)
-def test_a_recursion_follows_a_graph(name: str, seed: int) -> None:
-    case = _case(_query(name), seed, cycles=name not in WITH_AN_END)
-    try:
-        replay(EXECUTOR, case)
-    except Exception:
-        print(case.script())
-        raise
+def test_a_recursion_follows_a_graph(name: str) -> None:
+    moved = 0
+    for seed in SEEDS:
+        case = _case(_query(name), seed, cycles=name not in WITH_AN_END)
+        try:
+            moved += replay(EXECUTOR, case)
+        except Exception:
+            print(case.script())
+            raise
+        if moved > 1 and not LONG:
+            break
+    assert moved > 1
 
 
 @pytest.mark.parametrize("name", [*WITH_AN_END, *ENDED, *(f"below {key}" for key in BELOW)])

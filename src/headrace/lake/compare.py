@@ -81,7 +81,7 @@ def consolidate(
 
 
 def _sign_of_zero(column: Column) -> str:
-    """Return what tells equal values of a column apart; NULL for numbers other than zero, which are nearly all."""
+    """Return what tells equal values of a column apart; NULL for numbers other than zero."""
     name = quote(column.name)
     text = f"CAST({name} AS STRING)"
     return f"CASE WHEN {name} = 0 THEN {text} END" if column.type in ("float", "double") else text

@@ -82,11 +82,6 @@ def field_names(type_: str) -> tuple[str, ...] | None:
     """
     if not type_.lower().startswith("struct<") or not type_.endswith(">"):
         return None
-    names, depth, begun = [], 0, 7
-    for at, char in enumerate(type_[:-1] + ",", 0):
-        depth += {"<": 1, "(": 1, ">": -1, ")": -1}.get(char, 0)
-        if char == "," and depth == 1:
-            name, colon, _ = type_[begun:at].partition(":")
-            names.append(name.strip() if colon else "")
-            begun = at + 1
+    parts = (each.partition(":") for each in divided(type_)[1])
+    names = [name.strip() if colon else "" for name, colon, _ in parts]
     return tuple(names) if all(re.fullmatch(r"\w+", name) for name in names) else None

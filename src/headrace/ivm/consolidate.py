@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 
-from headrace.algebra.properties.order import is_float
+from headrace.algebra.properties.order import is_float, told_apart
 from headrace.algebra.relations import Aggregate, AggregateCall, Empty, Filter, Project, Relation
-from headrace.algebra.scalar import Scalar, as_column, column, compose
+from headrace.algebra.scalar import as_column, column, compose
 from headrace.algebra.tree import identity, unweighted
 from headrace.algebra.types import followed
 from headrace.ivm.change import total, union_all, weigh
@@ -44,7 +44,17 @@ def difference(old: Relation, new: Relation) -> Relation:
         old: The rows before.
         new: The rows after, with the same columns.
     """
-    return consolidate(union_all(weigh(new, 1), weigh(old, -1)))
+    return consolidate(exchanged(old, new))
+
+
+def exchanged(old: Relation, new: Relation) -> Relation:
+    """Return the change in which every old row leaves and every new row comes.
+
+    Args:
+        old: The rows before.
+        new: The rows after, with the same columns.
+    """
+    return union_all(weigh(new, 1), weigh(old, -1))
 
 
 def difference_below(old: Relation, new: Relation, exact: Set[str], types: Mapping[str, str]) -> Relation:
@@ -60,7 +70,7 @@ def difference_below(old: Relation, new: Relation, exact: Set[str], types: Mappi
         types: Types of columns by name, as far as known.
     """
     loose = loose_columns(old.columns, exact, types)
-    change = union_all(weigh(new, 1), weigh(old, -1))
+    change = exchanged(old, new)
     return consolidated_apart(change, loose) if all(map(is_float, loose.values())) else change
 
 
@@ -89,7 +99,7 @@ def consolidated_apart(change: Relation, loose: Mapping[str, str]) -> Relation:
     if not all(type_ and followed(type_) for type_ in loose.values()):
         return change
     # grouping by a zero makes it one without a sign, so that values themselves go beside those that are grouped by
-    marks = tuple((_MARK + name, _told_apart(name, type_)) for name, type_ in loose.items())
+    marks = tuple((_MARK + name, compose(told_apart("{x}", type_), x=column(name))) for name, type_ in loose.items())
     own = tuple((_OWN + name, column(name)) for name in loose)
     marked = Project(change, (*identity(change.columns), *marks, *own))
     keys = (*unweighted(change.columns), *(name for name, _ in marks))
@@ -99,9 +109,3 @@ def consolidated_apart(change: Relation, loose: Mapping[str, str]) -> Relation:
 
 
 _MARK, _OWN = f"{RESERVED_PREFIX}mark.", f"{RESERVED_PREFIX}own."
-
-
-def _told_apart(name: str, type_: str) -> Scalar:
-    """Return what is different for values of a column that are equal and not the same."""
-    as_text = "CASE WHEN {x} = 0 THEN CAST({x} AS STRING) END" if is_float(type_) else "CAST({x} AS STRING)"
-    return compose(as_text, x=column(name))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Protocol
@@ -45,6 +45,7 @@ __all__ = [
     "Change",
     "Method",
     "Target",
+    "change_for",
     "change_of",
     "commits",
     "measures",
@@ -53,7 +54,6 @@ __all__ = [
     "plan_log",
     "rows_grown",
     "run_apply",
-    "sought",
 ]
 
 
@@ -106,7 +106,7 @@ def plan_log(log: TableName, columns: tuple[Column, ...], change: Change, versio
     )
 
 
-def sought(target: Target) -> tuple[Column, ...]:
+def _sought(target: Target) -> tuple[Column, ...]:
     """Return the columns by which removed rows may be looked for.
 
     None where all rows are written anew. A change that turns out to be too large for that is applied without what is
@@ -121,7 +121,18 @@ def measures_for(target: Target) -> dict[str, str]:
     Different values are counted only where they decide by which columns rows are looked for.
     """
     distinct = target.key is None and (target.rows is None or target.rows >= LOCATOR_ROWS)
-    return measures(sought(target), distinct=distinct)
+    return measures(_sought(target), distinct=distinct)
+
+
+def change_for(target: Target, view: str, measured: Mapping[str, Any]) -> Change:
+    """Return the change in `view`, measured for a table.
+
+    Args:
+        target: The table.
+        view: The change's temporary view.
+        measured: What the aggregates of `measures_for` gave.
+    """
+    return change_of(view, measured, _sought(target))
 
 
 def plan_apply(target: Target, change: Change) -> Apply:

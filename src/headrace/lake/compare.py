@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from headrace.algebra.properties.order import told_apart
 from headrace.algebra.schema import Column
 from headrace.algebra.types import divided, mentions
 from headrace.names import WEIGHT, quote
@@ -65,7 +66,7 @@ def consolidate(
     """
     keys = [key_expressions(c) for c in columns]
     if zeros_apart:
-        keys += [(_sign_of_zero(c),) for c in columns if mentions(c.type, "float", "double")]
+        keys += [(told_apart(quote(c.name), c.type),) for c in columns if mentions(c.type, "float", "double")]
     # Grouping by a float would return 0.0 for -0.0, and by a map's stand-in no map: take any of the equal values.
     inexact = ("map", "float", "double")
     shown = [
@@ -78,13 +79,6 @@ def consolidate(
         f"SELECT {', '.join((*shown, f'{total} AS {quote(WEIGHT)}'))} FROM ({source})"
         f"{f' GROUP BY {grouping}' if grouping else ''} HAVING {total} <> 0"
     )
-
-
-def _sign_of_zero(column: Column) -> str:
-    """Return what tells equal values of a column apart; NULL for numbers other than zero."""
-    name = quote(column.name)
-    text = f"CAST({name} AS STRING)"
-    return f"CASE WHEN {name} = 0 THEN {text} END" if column.type in ("float", "double") else text
 
 
 def same(columns: Sequence[Column], left: str, right: str) -> str:

@@ -14,12 +14,11 @@ from headrace.lake.apply_change import (
     SMALL_STATE_CELLS,
     Change,
     Target,
-    change_of,
+    change_for,
     commits,
     measures_for,
     plan_apply,
     run_apply,
-    sought,
 )
 from headrace.lake.metadata import TableMeta
 from headrace.lake.tables import OPERATION, VERSION
@@ -166,14 +165,13 @@ class Mirroring:
         name = self.mirror.name
         rebuild = f"headrace source resnapshot {name.namespace[-1]}"
         target = Target(name.within(STAGING), columns, key, before.row_count, rebuild=rebuild)
-        wanted = measures_for(target)
         query = landed.change_sql(self._rows(before), small=_is_small(before, target))
         if not landed.few:
-            self._apply_logged(query, view, target, wanted, moved)
+            self._apply_logged(query, view, target, moved)
             return
         try:
-            measured = self.runner.materialize(view, query, wanted, local=True)
-            change = change_of(view, measured, sought(target))
+            measured = self.runner.materialize(view, query, measures_for(target), local=True)
+            change = change_for(target, view, measured)
             if not change.rows:
                 return
             with ThreadPoolExecutor(1, thread_name_prefix="headrace-log") as pool:  # most of a commit is waiting
@@ -184,17 +182,17 @@ class Mirroring:
             self.runner.release(view)
         _count(moved, change)
 
-    def _apply_logged(self, query: str, view: str, target: Target, wanted: Mapping[str, str], moved: Moved) -> None:
+    def _apply_logged(self, query: str, view: str, target: Target, moved: Moved) -> None:
         """Write a change to the log, then apply it from there, so it is computed once."""
         log, listed = self.mirror.log, _listed(target.columns)
         self._number_log()
         former = self.staged(log).current_snapshot_id
         shown = f"{listed}, CAST({WEIGHT} AS BIGINT) AS {WEIGHT}, CAST({self.version} AS BIGINT) AS {VERSION}"
         shown += f", {self.ids.many()} AS {OPERATION}"
-        wanted = {**wanted, OPERATION: f"max({OPERATION})"}
+        wanted = {**measures_for(target), OPERATION: f"max({OPERATION})"}
         measured = self.runner.append(log.within(STAGING), f"SELECT {shown} FROM ({query})", wanted)
         self.ids.gave_up_to(measured[OPERATION])
-        change = change_of(view, measured, sought(target))
+        change = change_for(target, view, measured)
         if not change.rows:
             return
         appended = appended_sql(log.within(STAGING), former, self.staged(log))

@@ -15,8 +15,7 @@ from headrace.catalog import Catalog
 from headrace.compiler.compiled_view import CompiledView
 from headrace.errors import InternalError
 from headrace.events import Events
-from headrace.ivm.change import union_all, weigh
-from headrace.ivm.consolidate import consolidated_apart, difference
+from headrace.ivm.consolidate import consolidated_apart, difference, exchanged
 from headrace.ivm.program import DeltaProgram, TableChange
 from headrace.lake.apply_change import MEASURES, Change, change_of, rows_grown
 from headrace.lake.compare import incomparable
@@ -268,7 +267,7 @@ def _difference(columns: tuple[Column, ...]) -> Relation:
         columns: The table's columns.
     """
     names = tuple(c.name for c in columns)
-    change = union_all(weigh(Stored(NEW_ROWS, names), 1), weigh(Stored(OLD_ROWS, names), -1))
+    change = exchanged(Stored(OLD_ROWS, names), Stored(NEW_ROWS, names))
     if incomparable(columns) or not all(followed(c.type) for c in columns):
         return change
     return consolidated_apart(change, {c.name: c.type for c in columns if mentions(c.type, "float", "double")})

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from headrace.ivm.program import DeltaProgram, Key
-from headrace.lake.apply_change import Change, Target, change_of, measures_for, sought
+from headrace.lake.apply_change import Change, Target, change_for, measures_for
 from headrace.physical import stage_planner
 from headrace.physical.dead_steps import DeadSteps
 from headrace.physical.facts import Common
@@ -135,7 +135,7 @@ class StepExecution:
 
     def _measured(self, stage: Compute, target: Target, run: StepRun) -> Change:
         found = self._keep(stage.view, self._query(stage, run), measures_for(target), run)
-        return change_of(stage.view, found, sought(target))
+        return change_for(target, stage.view, found)
 
     def _keep(self, view: str, sql: str, aggregates: Mapping[str, str] | None, run: StepRun) -> Mapping[str, Any]:
         stem = view.removeprefix(view_name(self._context.facts, ""))

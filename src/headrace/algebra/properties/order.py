@@ -51,6 +51,18 @@ def as_text(scalar: Scalar) -> str | None:
 _LEAST = len(("CAST", "(", "x", "AS", "STRING", ")"))
 
 
+def told_apart(value: str, type_: str) -> str:
+    """Write what is different for values that are equal and not the same.
+
+    Of numbers it is NULL but for zeros: nearly all are, and a text of each would cost more than what it is for.
+
+    Args:
+        value: The value, in SQL.
+        type_: Its type.
+    """
+    return f"CASE WHEN {value} = 0 THEN CAST({value} AS STRING) END" if is_float(type_) else f"CAST({value} AS STRING)"
+
+
 def unbracketed_sql(words: Words) -> str:
     """Return the SQL of words without brackets around all of them."""
     return render(unbracketed(words))

@@ -83,9 +83,8 @@ class RestLake:
             return self._pages(path, "namespaces")
         try:
             return self._pages(f"{path}?parent={self._api.namespace('.'.join(parent))}", "namespaces")
-        except (
-            NoRoute
-        ):  # of a server that knows no namespaces in namespaces; or of a gateway, which has no others either
+        except NoRoute:
+            # of a server that knows no namespaces in namespaces; or of a gateway, which has no others either
             self._pages(path, "namespaces")
             return []
 

@@ -10,7 +10,7 @@ import pytest
 
 import headrace
 from headrace.api.facade import Headrace
-from headrace.errors import HeadraceError
+from headrace.errors import HeadraceError, UserError
 from headrace.reasons import FullReason
 from headrace.refresh.definition.create import Creator
 from headrace.results.refresh_results import Mode, RefreshResult
@@ -174,6 +174,59 @@ def test_views_of_the_catalog_are_read_through(hr: Headrace, ns: str) -> None:
     changed = hr.refresh(f"{ns}.s")
     assert (changed.mode, changed.reason) == (Mode.FULL, FullReason.DEFINITION_CHANGED)
     assert rows(hr, f"lake.{ns}.s") == [(1,)]
+
+
+def check_as_spark(hr: Headrace, ns: str, queries: dict[str, str]) -> None:
+    """Stream tables and pinned reads return what Spark returns."""
+    hr.refresh()
+    for name, query in queries.items():
+        expected = sorted(tuple(r) for r in hr.spark.sql(query.replace("FROM ", "FROM lake.")).collect())
+        assert rows(hr, f"lake.{ns}.{name}") == expected
+        assert sorted(tuple(r) for r in hr.at().sql(query).collect()) == expected
+        assert hr.verify(f"{ns}.{name}").ok
+
+
+def test_columns_of_views_have_the_types_of_the_views_schema(hr: Headrace, ns: str) -> None:
+    """Iceberg has no SMALLINT, whose arithmetic ends at 32767."""
+    hr.spark.sql(f"CREATE TABLE lake.{ns}.t (id INT, qty INT) USING iceberg")
+    small = f"SELECT id, CAST(qty AS SMALLINT) AS q, named_struct('b', CAST(id AS TINYINT)) AS s FROM lake.{ns}.t"
+    hr.spark.sql(f"CREATE VIEW lake.{ns}.w AS {small}")
+    hr.spark.sql(f"CREATE VIEW lake.{ns}.nested (i, s) AS SELECT q, s FROM {ns}.w")
+    queries = {
+        "squares": f"SELECT id, q * q AS p FROM {ns}.w",
+        "more": f"SELECT i * i AS p, s.b * 100 AS b FROM {ns}.nested",
+    }
+    for name, query in queries.items():
+        hr.create_stream_table(f"{ns}.{name}", query, refresh_mode="DIFFERENTIAL")
+    hr.spark.sql(f"INSERT INTO lake.{ns}.t VALUES (2, 300)")
+    check_as_spark(hr, ns, queries)
+
+
+def test_a_view_of_all_columns_keeps_those_it_had(hr: Headrace, ns: str) -> None:
+    hr.spark.sql(f"CREATE TABLE lake.{ns}.t (id INT, qty INT) USING iceberg")
+    hr.spark.sql(f"CREATE VIEW lake.{ns}.w (i, x) AS SELECT * FROM lake.{ns}.t")
+    hr.spark.sql(f"CREATE VIEW lake.{ns}.nested AS SELECT * FROM lake.{ns}.w")
+    queries = dict.fromkeys(("before", "redefined"), f"SELECT * FROM {ns}.w")
+    for name, query in queries.items():
+        hr.create_stream_table(f"{ns}.{name}", query, refresh_mode="DIFFERENTIAL")
+    hr.spark.sql(f"ALTER TABLE lake.{ns}.t ADD COLUMN x INT")
+    hr.sql(f"CREATE OR REPLACE STREAM TABLE {ns}.redefined AS SELECT * FROM {ns}.w")
+    queries["after"] = f"SELECT i + x AS s FROM {ns}.nested"
+    hr.create_stream_table(f"{ns}.after", queries["after"], refresh_mode="DIFFERENTIAL")
+    hr.spark.sql(f"INSERT INTO lake.{ns}.t VALUES (1, 20, 7)")
+    check_as_spark(hr, ns, queries)
+    hr.spark.sql(f"ALTER TABLE lake.{ns}.t ADD COLUMN y INT")
+    hr.spark.sql(f"INSERT INTO lake.{ns}.t VALUES (2, 30, 8, 9)")
+    check_as_spark(hr, ns, queries)
+
+
+def test_a_view_that_spark_does_not_read_is_refused(hr: Headrace, ns: str) -> None:
+    hr.spark.sql(f"CREATE TABLE lake.{ns}.t (id INT) USING iceberg")
+    hr.spark.sql(f"CREATE VIEW lake.{ns}.w AS SELECT id FROM lake.{ns}.t")
+    hr.spark.sql(f"ALTER TABLE lake.{ns}.t ALTER COLUMN id TYPE BIGINT")
+    with pytest.raises(UserError, match="TYPE_MISMATCH") as refused:
+        hr.create_stream_table(f"{ns}.s", f"SELECT id FROM {ns}.w")
+    assert (refused.value.place, refused.value.hint) == (None, f"Create view {ns}.w again.")
 
 
 def test_replacing_keeps_readers_and_consumers(hr: Headrace, ns: str) -> None:

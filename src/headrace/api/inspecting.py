@@ -125,7 +125,7 @@ class InspectVerbs(ProjectHandle):
         wanted = self._name(name) if "." in name or self._lazy.namespace() else None
         pointer = self._catalog.pointers(names=[wanted]).get(wanted) if wanted is not None else None
         if pointer is not None and pointer.is_view:
-            return read_view(pointer.metadata_location).columns
+            return tuple(column.name for column in read_view(pointer.metadata_location).columns)
         if pointer is not None:
             found = read_metadata(pointer.metadata_location).columns
             return tuple(column.name for column in found if not column.name.startswith(RESERVED_PREFIX))

@@ -19,7 +19,7 @@ class Pinned:
     def __init__(self, catalog: Catalog, lazy: LazySpark, when: dt.datetime | int | None) -> None:
         from headrace.refresh.cut.pinned_state import PinnedState
 
-        self._state = PinnedState(catalog, when)
+        self._state = PinnedState(catalog, when, lambda text: lazy.runner().describe(text))
         self._lazy = lazy
 
     def table(self, name: str) -> DataFrame:

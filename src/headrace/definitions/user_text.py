@@ -144,7 +144,7 @@ def relations_read(
         view_text: Returns the text of a view; None for a table.
 
     Returns:
-        The relations in order of appearance, and the texts of the views by name.
+        The relations in order of appearance, and the texts of the views by name, each after those that it reads.
 
     Raises:
         UserError: `CYCLE` for a view that reads itself.
@@ -161,8 +161,8 @@ def relations_read(
             if name in views or name in relations:
                 continue
             if (found := view_text(name)) is not None:
-                views[name] = found
                 visit(found, name.namespace, (*through, name))
+                views[name] = found
             else:
                 relations[name] = None
 

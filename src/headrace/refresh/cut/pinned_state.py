@@ -13,8 +13,8 @@ from headrace.catalog import Catalog
 from headrace.definitions.user_text import bind_text
 from headrace.errors import UserError
 from headrace.lake.metadata import TableMeta
-from headrace.lake.views import read_view
-from headrace.names import LAKE, STAGING, TableName, quote
+from headrace.lake.views import Describe, as_declared, read_view
+from headrace.names import LAKE, STAGING, TableName
 from headrace.refresh.cut.cut import metadata
 from headrace.sources.lakehouse.changes_sql import rows_sql
 
@@ -38,18 +38,25 @@ class PinnedState:
     Args:
         catalog: The catalog.
         when: Read the state as of this time, or of this publication; the newest when None.
+        describe: To find what the texts of views return now.
 
     Raises:
         UserError: `PUBLICATION_NOT_FOUND`.
     """
 
-    def __init__(self, catalog: Catalog, when: dt.datetime | int | None = None) -> None:
+    def __init__(
+        self,
+        catalog: Catalog,
+        when: dt.datetime | int | None = None,
+        describe: Describe = as_declared,
+    ) -> None:
         if isinstance(when, dt.datetime) and when.tzinfo is None:
             raise UserError(
                 "INVALID_OPTION", f"{when} has no time zone.", hint="Pass an aware time, such as datetime.now(UTC)."
             )
         self._when = when
         self._catalog = catalog
+        self._describe = describe
         catalog.look_at_known()
         with catalog.reading() as reader:
             self._pointers = reader.pointers(LAKE, None)
@@ -86,8 +93,7 @@ class PinnedState:
                 bind=lambda inner: self.expression(inner, catalogs),
                 default=view.catalog_among(catalogs),
             )
-            columns = ", ".join(quote(c) for c in view.columns)
-            return f"(SELECT * FROM (\n{text}\n) AS {quote(name.table)}({columns}))"
+            return f"({view.shown(text, name.table, self._describe)})"
         pin = self._pin(name, metadata(pointer.metadata_location))
         return rows_sql(name, pin.meta, pin.snapshot)
 

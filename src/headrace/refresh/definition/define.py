@@ -18,7 +18,7 @@ from headrace.definitions.function_versions import functions_called
 from headrace.definitions.user_text import NOWHERE_ELSE, bind_text, relations_read
 from headrace.errors import HeadraceError, Place, Unsupported, UserError, place_at
 from headrace.lake.clock_table import CLOCK_COLUMNS
-from headrace.lake.views import ViewText, read_view
+from headrace.lake.views import Describe, ViewText, as_declared, read_view
 from headrace.names import (
     CLOCK,
     CLOCK_COLUMN,
@@ -28,9 +28,8 @@ from headrace.names import (
     SYSTEM_NAMESPACE,
     TableName,
     invalid_name,
-    quote,
 )
-from headrace.ports import Session
+from headrace.ports import Runner, Session
 from headrace.refresh.cut.cut import metadata
 from headrace.refresh.definition.refused_queries import refusals_of
 from headrace.refresh.definition.source_keys import SourceKeys
@@ -110,6 +109,7 @@ def define(
     details = replace(details, redirects=redirects, deployment=deployment)
     details = replace(details, functions=functions_called((query, *views.values()), session.functions()))
     runner = runner.under(semantics)
+    details = replace(details, views=_as_shown(details, catalog, catalogs, runner, staged))
     with places_as_written(details, catalogs), suggesting_tables(lambda: relations_named(catalog)):
         output = runner.describe(pinned_free(details, catalogs, staged=staged))
     _check_output(output, query)
@@ -208,8 +208,54 @@ def view_locations(catalog: Catalog, views: Iterable[TableName]) -> dict[TableNa
     return {name: pointer.metadata_location for name, pointer in found.items() if pointer.is_view}
 
 
-def view_text(catalog: Catalog, name: TableName, catalogs: frozenset[str]) -> str | None:
-    """Return the text of a catalog view, all names written in full; None when it is no view."""
+def _as_shown(
+    details: Details,
+    catalog: Catalog,
+    catalogs: frozenset[str],
+    runner: Runner,
+    staged: Collection[TableName],
+) -> dict[TableName, str]:
+    """Return the texts of a definition's views with the columns that Spark shows of them.
+
+    Raises:
+        UserError: What Spark says of a view some column of which is wider by now than the view declares.
+    """
+    known = replace(details, views={})
+
+    def describe(text: str) -> tuple[Column, ...]:
+        return runner.describe(pinned_free(known, catalogs, staged=staged, text=text))
+
+    for name, plain in details.views.items():
+        text = view_text(catalog, name, catalogs, describe) or plain
+        if text != plain and not staged and not details.redirects:
+            _refuse_narrower(name, runner)
+        known = replace(known, views={**known.views, name: text})
+    return dict(known.views)
+
+
+def _refuse_narrower(view: TableName, runner: Runner) -> None:
+    """Refuse a view that Spark does not read: a cast to a narrower type would lose values."""
+    try:
+        runner.describe(f"SELECT * FROM {view.sql}")
+    except HeadraceError as error:
+        error.place, error.hint = None, f"Create view {view} again."  # the place is in a text that nobody wrote
+        raise
+
+
+def view_text(
+    catalog: Catalog,
+    name: TableName,
+    catalogs: frozenset[str],
+    describe: Describe = as_declared,
+) -> str | None:
+    """Return the text of a catalog view, all names written in full; None when it is no view.
+
+    Args:
+        catalog: To find it.
+        name: Its name.
+        catalogs: Spark's, by which names are resolved.
+        describe: To find what its text returns now.
+    """
     found = _view(catalog, name)
     if found is None:
         return None
@@ -221,8 +267,7 @@ def view_text(catalog: Catalog, name: TableName, catalogs: frozenset[str]) -> st
         bind=lambda inner: inner.sql,
         default=found.catalog_among(catalogs),
     )
-    columns = ", ".join(quote(c) for c in found.columns)
-    return f"SELECT * FROM (\n{text}\n) AS {quote(name.table)}({columns})"
+    return found.shown(text, name.table, describe)
 
 
 def is_of_other_catalog(catalog: Catalog, view: TableName, known: frozenset[str]) -> bool:

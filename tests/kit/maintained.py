@@ -102,6 +102,7 @@ class Maintained:
         self.needs: dict[Key, Need] = {}
         self.turn = 0
         self.covered: Counter[bool] = Counter()
+        self.in_hand: Counter[str] = Counter()
         self._load()
         self.first = self.state
 
@@ -194,7 +195,10 @@ class Maintained:
     def follow(self, changed: frozenset[TableName], gained: frozenset[TableName] = frozenset()) -> Counter[Row]:
         """Refresh after tables have moved, check everything; arguments as for programs."""
         shared = self._shared(changed)
-        program = self.view.delta_program(changed, gained, companion_rows=self.companion_rows, shared_semijoins=shared)
+        whole = self.turn % 4 < 2  # with shared semi-joins and without
+        program = self.view.delta_program(
+            changed, gained, companion_rows=self.companion_rows, shared_semijoins=shared, whole=whole
+        )
         if program is not None:
             self.needs.update(program.needs)
         if program is None:
@@ -278,12 +282,15 @@ class Maintained:
         rows = self.executor.rows(self.sql(kept))
         moved = _signed(rows) if change.insert_only else _checked(rows, columns, change.key)
         assert not change.insert_only or {row[-1] for row in rows} <= {1}, f"not only rows that are added: {rows}"
+        contents = self.rows(change.contents) if change.contents is not None and moved else None
         before = self.stored[name]
         self.executor.keep(name, self.sql(merged_state(stored, kept, change.key)))
         after = self._read(name)
         expected = self.expected() if name == STATE else self._recomputed_companion()
         assert after == expected, _differ(name, after, expected, moved)
         assert _plus(before, moved) == after, f"{name}: applied rows and the change disagree"
+        assert contents in (None, after), f"{name}: what is in hand and the change disagree: {contents}"
+        self.in_hand[name] += contents is not None
         for rows_, when in ((before, "before"), (after, "after")):
             assert _identifies(change.key, columns, rows_), (
                 f"{name}: {change.key} is no key of the table {when}: {rows_}"

@@ -124,9 +124,9 @@ def test_what_a_refresh_did(hr: Headrace, ns: str, source: str, over_connect: bo
     by_title = {step.title: step for step in found.steps}
     assert by_title[f"change of {ns}.t"].estimated_rows == 3
     change = by_title["change"]
-    kept = (None, "MATERIALIZE") if over_connect else (2, "LOCAL")
+    kept = (None, "MATERIALIZE") if over_connect else (3, "LOCAL")  # the group that stays, too
     assert (change.rows, change.kept, change.skipped) == (*kept, None)
-    assert change.operators[0] == "look up by k"
+    assert change.operators[0] == "full join by k"
     assert change.operators[-2:] == (f"      change of {ns}.t", "  the companion")
     assert change.seconds > 0
     stored = {step.title: step.rows for step in found.steps if step.kept == "STORED"}

@@ -146,6 +146,23 @@ def test_rows_that_all_change_are_replaced_without_a_look(lake, fresh: Callable[
     assert meta.row_count == rows.total()
 
 
+def test_what_is_in_hand_is_written_and_counted(lake, fresh: Callable[..., TableName]) -> None:
+    rng = random.Random(8)
+    table = fresh("staging")
+    old, stays, new = ((*key, *row(rng)[2:]) for key in (("1", "'a'"), ("NULL", "NULL"), ("2", "'a'")))
+    filled(lake, table, Counter({old: 1, stays: 1}), 3)
+    moved = measured(lake, Counter({old: -1, new: 1}))
+    target = Target(table, COLUMNS, ("k", "g"), 2)
+    plan = plan_apply(target, replace(moved, contents=select([(new, 1), (stays, 1)])))
+    assert plan.method is Method.OVERWRITE
+    assert plan.statements[0].count("staging") == 1, "it is written, not read"
+    run_apply(plan, lake.runner, lambda: lake.meta(table))
+    assert contents(lake, table) == expected(lake, Counter({new: 1, stays: 1}))
+    less = plan_apply(target, replace(moved, contents=select([(stays, 1)])))
+    with pytest.raises(InternalError, match="STATE_DIVERGED"):
+        run_apply(less, lake.runner, lambda: lake.meta(table))
+
+
 def test_many_copies_are_counted_by_position(lake, fresh: Callable[..., TableName], monkeypatch) -> None:
     monkeypatch.setattr("headrace.lake.apply_change.REAPPEND_ROWS", 0)
     table = fresh("staging")

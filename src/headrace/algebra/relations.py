@@ -330,12 +330,15 @@ class LookupJoin(Binary):
         right: What is looked up.
         on: Pairs (left column, right column).
         small_right: Advice that the right side is expected to be small.
+        whole: Whether rows of `right` without a partner come along, the columns of `left` being NULL. Nobody asks for
+            them where `left` is known to be empty. Advice, too, that both sides are so few that one task joins them.
     """
 
     left: Relation
     right: Relation
     on: tuple[tuple[str, str], ...]
     small_right: bool = False
+    whole: bool = False
 
     def __post_init__(self) -> None:
         _check_unique(self.columns)

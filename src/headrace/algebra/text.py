@@ -79,6 +79,7 @@ def _details(relation: Relation) -> str:
             return f"{'anti ' if relation.anti else ''}on {relation.condition}{_partners(relation.unique)}"
         case SemiJoin() | LookupJoin():
             kind = "anti " if isinstance(relation, SemiJoin) and relation.anti else ""
+            kind = "full " if isinstance(relation, LookupJoin) and relation.whole else kind
             return kind + "on " + (" and ".join(f"{a} <=> {b}" for a, b in relation.on) or "anything")
         case Aggregate():
             calls = ", ".join(f"{call_text(c)} AS {c.name}" for c in relation.calls)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 
+from headrace.algebra.properties.order import equal_means_same
 from headrace.algebra.relations import Relation
 from headrace.algebra.schema import Column
 from headrace.compiler.cycle_programs import first_round, gains_program
@@ -71,6 +72,8 @@ class CompiledView:
         companion_rows: int = 0,
         barred: Set[Key] = frozenset(),
         shared_semijoins: Mapping[Key, Need] | None = None,
+        *,
+        whole: bool = False,
     ) -> DeltaProgram | None:
         """Derive how the stored tables follow a change.
 
@@ -81,11 +84,12 @@ class CompiledView:
             companion_rows: Rows in the companion, as far as known; likewise.
             barred: Semi-joins with a change that are too large to be kept: sources, and the columns that have the keys.
             shared_semijoins: Semi-joins with changes that are computed once for several stream tables.
+            whole: Whether all rows of the companion may be held; likewise.
 
         Returns:
             None when nothing can have changed, or the query is not maintained.
         """
-        program = self.delta_by_rules(changed, appended, sizes, companion_rows)
+        program = self.delta_by_rules(changed, appended, sizes, companion_rows, whole=whole)
         if program is None:
             return None
         facts = ProgramFacts(changed, sizes or {}, self.types, barred=barred, shared_semijoins=shared_semijoins or {})
@@ -97,6 +101,8 @@ class CompiledView:
         appended: frozenset[TableName] = frozenset(),
         sizes: Mapping[TableName, int] | None = None,
         companion_rows: int = 0,
+        *,
+        whole: bool = False,
     ) -> DeltaProgram | None:
         """Derive what `delta_program` gives, up to the passes over its steps."""
         if self.tree is None:
@@ -109,6 +115,7 @@ class CompiledView:
             self.optimizer,
             sizes=sizes or {},
             companion_rows=companion_rows,
+            whole=whole and all(equal_means_same(c.type) for c in self.companion or ()),
             ansi=self.ansi,
             types=self.types,
             exact=self.exact,

@@ -79,6 +79,7 @@ def delta_program(
     *,
     sizes: Mapping[TableName, int],
     companion_rows: int,
+    whole: bool,
     ansi: bool,
     types: Types,
     exact: Set[str] = frozenset(),
@@ -94,6 +95,7 @@ def delta_program(
         optimizer: Runs the passes over the program that the rules give.
         sizes: Rows in each source, as far as known.
         companion_rows: Rows in the companion, as far as known.
+        whole: Whether all of them may be held, as of `Change`.
         ansi: Whether arithmetic fails on overflow or yields NULL.
         types: Types of the query's and the companion's columns by name, as far as known.
         exact: Those of the query's columns, by name, whose equal values are known to be the same.
@@ -104,7 +106,7 @@ def delta_program(
     """
     if changed.isdisjoint(sources(tree)):
         return None
-    change = optimizer.rules(Change(RULES, changed, appended, sizes, companion_rows, ansi, types, exact), tree)
+    change = optimizer.rules(Change(RULES, changed, appended, sizes, companion_rows, whole, ansi, types, exact), tree)
 
     def program(tree: Relation, change: Change) -> DeltaProgram | None:
         return _program(tree, views, change)
@@ -130,6 +132,8 @@ def _stored(program: DeltaProgram, plain: Mapping[str, Scalar]) -> DeltaProgram:
     def stored(rows: Relation) -> Relation:
         return Project(rows, tuple((name, plain.get(name, column(name))) for name in rows.columns))
 
+    if program.state.contents is not None:
+        program = replace(program, state=replace(program.state, contents=stored(program.state.contents)))
     if not isinstance(change, Stored):
         return replace(program, state=replace(program.state, change=stored(change)))
     read = [r for step in program.steps for r in step.relations]

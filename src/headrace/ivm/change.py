@@ -43,6 +43,7 @@ class Change:
         appended: Those among them that only gained rows, each listed with weight 1.
         sizes: Rows in each source, as far as known; the order of joins follows them.
         companion_rows: Rows in the companion, as far as known.
+        whole: Whether all rows of the companion may be held: they are few, and equal values in them are the same.
         ansi: Whether arithmetic fails on overflow (Spark's ANSI mode) or yields NULL.
         types: Types of the query's columns by name, as far as known.
         exact: Those of its columns, by name, whose equal values are known to be the same.
@@ -60,6 +61,7 @@ class Change:
     appended: frozenset[TableName] = frozenset()
     sizes: Mapping[TableName, int] = field(default_factory=dict)
     companion_rows: int = 0
+    whole: bool = False
     ansi: bool = True
     types: Mapping[str, str] = field(default_factory=dict)
     exact: Set[str] = frozenset()

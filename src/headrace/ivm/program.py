@@ -135,12 +135,15 @@ class TableChange:
             than one row. None: a bag.
         counts: How large it is, where that can be told without computing it: the sum of these; empty: it cannot.
         insert_only: Whether rows are only added: every weight is 1, and equal rows may be listed one by one.
+        contents: All rows that the table has afterwards, if some step has them in hand and there is a change. A cheap
+            function of that step.
     """
 
     change: Relation
     key: tuple[str, ...] | None
     counts: tuple[Counts, ...] = ()
     insert_only: bool = False
+    contents: Relation | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,7 +155,7 @@ def _chosen(target: Target, change: Change) -> Apply:
     if _is_small(target, change.inserted):
         # groups that are few are often touched all: nothing of the old ones remains that would have to be read
         replaced = target.key is not None and change.deleted == target.rows
-        written = replace_sql if replaced else overwrite_sql
+        written = replace_sql if replaced or change.contents is not None else overwrite_sql
         return Apply(target.table, Method.OVERWRITE, (written(target, change),), growth)
     if target.key is not None:
         return Apply(target.table, Method.DELETE_BY_KEY, (delete_sql(target, change, target.identity), *append), growth)

@@ -105,6 +105,7 @@ class Change:
         rows: Distinct rows in the view.
         spreads: What is known of the removed rows' columns, by name.
         query: Gives the rows where Spark has no such view; None: it has.
+        contents: Gives all rows that the target has afterwards, where they are in hand.
     """
 
     view: str
@@ -113,6 +114,7 @@ class Change:
     rows: int
     spreads: Mapping[str, Spread] = field(default_factory=dict)
     query: str | None = None
+    contents: str | None = None
 
     @property
     def table(self) -> str:
@@ -278,11 +280,13 @@ def append_sql(target: Target, change: Change) -> str:
 
 
 def replace_sql(target: Target, change: Change) -> str:
-    """Return the statement that leaves the new rows only, in one file.
+    """Return the statement that leaves what is in hand, or else the new rows only, in one file.
 
     Little more than half of what merging them with the old ones takes (four groups, 2 cores: 0.17 s against 0.29 s).
     """
-    return f"INSERT OVERWRITE {target.table.sql} SELECT /*+ COALESCE(1) */ * FROM ({inserted_rows(target, change)})"
+    known = None if change.contents is None else f"SELECT {names(target.columns)} FROM ({change.contents})"
+    rows = known or inserted_rows(target, change)
+    return f"INSERT OVERWRITE {target.table.sql} SELECT /*+ COALESCE(1) */ * FROM ({rows})"
 
 
 def overwrite_sql(target: Target, change: Change) -> str:

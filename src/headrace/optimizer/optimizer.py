@@ -144,4 +144,5 @@ def _applied(each: Pass, types: Types, relation: Relation) -> Relation:
 
 
 def _change(change: TableChange, rewrite: Callable[[Relation], Relation]) -> TableChange:
-    return replace(change, change=rewrite(change.change))
+    contents = None if change.contents is None else rewrite(change.contents)
+    return replace(change, change=rewrite(change.change), contents=contents)

@@ -26,6 +26,7 @@ class Asked:
         companion_rows: Rows in the companion, likewise.
         barred: Semi-joins with a change that are too large to be kept: sources, and the columns that have the keys.
         shared_semijoins: Those that several stream tables read: key, what is followed, fields and their types.
+        whole: Whether all rows of the companion may be held.
     """
 
     changed: frozenset[TableName]
@@ -34,6 +35,7 @@ class Asked:
     companion_rows: int
     barred: frozenset[Key]
     shared_semijoins: frozenset[tuple[Key, frozenset[Key], tuple[tuple[str, str], ...]]]
+    whole: bool = False
 
     def of(self, view: CompiledView) -> DeltaProgram | None:
         """Return the program of a definition; None when nothing can have changed."""
@@ -44,6 +46,7 @@ class Asked:
             self.companion_rows,
             self.barred,
             {key: Need(follows, dict(fields)) for key, follows, fields in self.shared_semijoins},
+            whole=self.whole,
         )
 
 

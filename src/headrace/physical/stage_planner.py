@@ -60,7 +60,17 @@ def asked(facts: Facts, failed: frozenset[Key] = frozenset()) -> Asked:
         frozenset(
             (key, each.need.follows, tuple(each.need.fields.items())) for key, each in facts.shared_semijoins.items()
         ),
+        _may_hold_companion(facts),
     )
+
+
+FEW_GROUPS = 1_000
+"""So many groups are held all, touched or not, so that tables are written without being read and merged."""
+
+
+def _may_hold_companion(facts: Facts) -> bool:
+    few = 0 < facts.companion_rows <= FEW_GROUPS and fits_local_relation(facts)
+    return few and not facts.details.functions  # which may take their time for each group
 
 
 MUCH = 0.1
@@ -141,6 +151,19 @@ def _shared_step(facts: Facts, name: str, key: Key) -> Compute:
         leaves=shared.leaves,
         hints=facts.broadcast and shared.hints,
     )
+
+
+def contents(facts: Facts, name: str, change: TableChange) -> Compute | None:
+    """Plan what a table has after its change, if that is in hand; a subquery of what writes it.
+
+    Args:
+        facts: The refresh.
+        name: `STATE_CHANGE` or `COMPANION_CHANGE`.
+        change: The table's change.
+    """
+    if change.contents is None:
+        return None
+    return Compute(name, view_name(facts, name), change.contents, policy=Policy.INLINE)
 
 
 def _table_stage(facts: Facts, name: str, change: TableChange, counted: Mapping[str, tuple[Counts, ...]]) -> Compute:

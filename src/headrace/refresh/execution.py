@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -26,7 +27,7 @@ from headrace.physical.facts import Facts
 from headrace.physical.leaves import Leaves, View
 from headrace.physical.plan_sql import PlanSql
 from headrace.physical.shared_changes import SharedChanges
-from headrace.physical.stage_planner import NEW_ROWS, OLD_ROWS, STATE_CHANGE
+from headrace.physical.stage_planner import COMPANION_CHANGE, NEW_ROWS, OLD_ROWS, STATE_CHANGE
 from headrace.physical.stages import Compute, Stage, Write
 from headrace.physical.view_names import view_name
 from headrace.ports import Runner
@@ -159,7 +160,7 @@ class Run:
             self.outcome.inserted, self.outcome.deleted = change.inserted, change.deleted
             if facts.log is not None and change.rows:
                 beside(lambda: self._tables.append_log(change))
-            return self._tables.apply(state, change)
+            return self._tables.apply(state, self._with_contents(STATE_CHANGE, program.state, change))
 
     # ---- FULL
 
@@ -217,8 +218,12 @@ class Run:
         if stage.materialized:
             change = self._steps.measured(stage, target)
         else:
-            change = stage_planner.counted_change(facts, stage_planner.COMPANION_CHANGE, measured)
-        self._tables.apply(target, change)
+            change = stage_planner.counted_change(facts, COMPANION_CHANGE, measured)
+        self._tables.apply(target, self._with_contents(COMPANION_CHANGE, companion, change))
+
+    def _with_contents(self, name: str, table: TableChange, change: Change) -> Change:
+        stage = stage_planner.contents(self.facts, name, table)
+        return change if stage is None else replace(change, contents=self._context.sql.query(stage))
 
     @contextmanager
     def _side_by_side(self) -> Iterator[Beside]:

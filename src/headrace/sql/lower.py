@@ -342,9 +342,30 @@ class _Lowering:
         return replace(left, hints=left.hints + broadcast)
 
     def _lookup_join(self, relation: LookupJoin) -> _Block:
+        if relation.whole:
+            return self._whole_join(relation)
         left, right = self._keyed(relation, None)
         broadcast = (right.alias,) if relation.small_right and self.hints else ()
         return replace(left, items=left.items | right.items, hints=left.hints + broadcast)
+
+    def _whole_join(self, relation: LookupJoin) -> _Block:
+        left, right = (self._in_one_task(side) for side in relation.inputs)
+        pairs = ((left.items[a], right.items[b]) for a, b in relation.on)
+        on = exp.Var(this=" AND ".join(f"{a} <=> {b}" for a, b in pairs))
+        join = exp.Join(this=right.source, side="FULL", kind="OUTER", on=on)
+        return replace(left, items=left.items | right.items, joins=(join,))
+
+    def _in_one_task(self, relation: Relation) -> _Block:
+        """Return a relation whose few rows one task has.
+
+        What it has on both sides it joins without an exchange.
+        """
+        block = self._closed(self.block(relation))
+        if not self.hints:
+            return block
+        select = _render(block)
+        select.set("hint", exp.Hint(expressions=[exp.Anonymous(this="COALESCE", expressions=[exp.Literal.number(1)])]))
+        return self._nest(select, tuple(block.items))
 
     def _aggregate(self, relation: Aggregate) -> _Block:
         block = self._open(relation.input)

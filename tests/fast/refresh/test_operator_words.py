@@ -32,4 +32,6 @@ def test_operators_over_hidden_columns_only() -> None:
         "rows whose k are not among"
     )
     assert next(iter(operators(LookupJoin(A, HIDDEN, (("k", "__hr_key0"),)), {"a": "step 1"}))) == "look up by k"
+    both = LookupJoin(A, HIDDEN, (("k", "__hr_key0"),), whole=True)
+    assert next(iter(operators(both, {"a": "step 1"}))) == "full join by k"
     assert next(iter(operators(Aggregate(HIDDEN, ("__hr_key0",)), {}))) == "distinct rows"

@@ -9,6 +9,8 @@ Source: Palpanas et al., Incremental Maintenance for Non-Distributive Aggregate 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from headrace.algebra.properties.order import equal_means_same
 from headrace.algebra.relations import (
     Aggregate,
@@ -67,21 +69,51 @@ def _shown_items(root: Root) -> tuple[tuple[str, Scalar], ...]:
 
 def follow(root: Root, change: Change) -> DeltaProgram:
     """Return the program for a change of the aggregate's input."""
-    kept = moved(root, change)
-    return DeltaProgram(tuple(change.steps), state_change(root, kept), companion_change(root, kept))
+    whole = change.whole and _stays_untouched(root, change)
+    kept = moved(root, change, whole=whole)
+    state, companion = state_change(root, kept), companion_change(root, kept)
+    if whole:
+        now = companion_now(root, kept)
+        state, companion = replace(state, contents=shown(root, now)), replace(companion, contents=now)
+    return DeltaProgram(tuple(change.steps), state, companion)
 
 
-def moved(root: Root, change: Change) -> Stored:
+def _stays_untouched(root: Root, change: Change) -> bool:
+    """Return whether a group to which nothing is added comes out as it is stored.
+
+    Sums that overflowed to NULL would not. Groups that are computed again from their rows are the touched ones only.
+    """
+    if not root.keys or root.plan.recomputed:
+        return False
+    return change.ansi or not any(map(_overflows_to_null, root.plan.accumulators))
+
+
+def moved(root: Root, change: Change, *, whole: bool = False) -> Stored:
     """Return the touched groups, with accumulators as published and as they will be.
 
     Args:
         root: The aggregate.
         change: The changed sources; gets the step that computes the groups.
+        whole: Whether groups that are not touched come along, of which both are the same.
 
     Returns:
         One row per group; columns begin with `OLD` or `NEW`, those of the key with neither.
     """
-    return change.keep("change", _recomputed(root, change) if root.plan.recomputed else _accumulated(root, change))
+    if root.plan.recomputed:
+        return change.keep("change", _recomputed(root, change))
+    return change.keep("change", _accumulated(root, change, whole=whole))
+
+
+def companion_now(root: Root, groups: Stored) -> Relation:
+    """Return groups as the companion will have them.
+
+    Args:
+        root: The aggregate.
+        groups: As `moved` returns them.
+    """
+    keys = _key_names(root)
+    there = Filter(groups, existed(root, NEW)) if keys else groups
+    return Project(there, tuple((name, column(name if name in keys else NEW + name)) for name in root.companion))
 
 
 def _from_scratch(root: Root, rows: Relation, prefix: str) -> Relation:
@@ -117,6 +149,13 @@ def _with_published(root: Root, touched: Relation, change: Change) -> Relation:
     # an outer join would shuffle the whole companion, however few groups are touched
     kept = touched if isinstance(touched, Stored) else change.keep("added", touched)
     return LookupJoin(kept, SemiJoin(published, kept, tuple((b, a) for a, b in on)), on, small_right=True)
+
+
+def _beside_all(root: Root, touched: Relation) -> Relation:
+    """Return all groups as published, with what is added to the touched ones."""
+    joined = LookupJoin(touched, _published(root), tuple((k, OLD + k) for k in _key_names(root)), whole=True)
+    either = {k: compose("COALESCE({a}, {b})", a=column(k), b=column(OLD + k)) for k in _key_names(root)}
+    return Project(joined, tuple((name, either.get(name, column(name))) for name in joined.columns))
 
 
 def _olds(root: Root) -> tuple[tuple[str, Scalar], ...]:
@@ -163,10 +202,10 @@ def _reading_again(root: Root, rows: Relation, groups: Relation) -> Relation:
 # accumulators moved by the change
 
 
-def _accumulated(root: Root, change: Change) -> Relation:
+def _accumulated(root: Root, change: Change, *, whole: bool) -> Relation:
     """Return old accumulators plus the change; groups whose extreme left are read again."""
     keys = _key_names(root)
-    touched = _with_published(root, _added(root, change), change)
+    touched = _beside_all(root, _added(root, change)) if whole else _with_published(root, _added(root, change), change)
     accumulators = root.plan.accumulators
     news = tuple((NEW + a.name, _moved(a, ansi=change.ansi)) for a in accumulators)
     doubts = _doubts(root, change)

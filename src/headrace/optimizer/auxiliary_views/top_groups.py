@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from headrace.algebra.relations import Filter, Project, Relation, SemiJoin, Stored, TopK, Union
-from headrace.algebra.scalar import column
+from headrace.algebra.relations import Relation, SemiJoin, Stored, TopK, Union
 from headrace.ivm.aggregates import root_aggregate
 from headrace.ivm.change import Change
 from headrace.ivm.consolidate import consolidate, difference
@@ -79,9 +78,7 @@ def companion_after(root: Root, touched: Stored) -> Relation:
         touched: The touched groups, with accumulators as published and as they will be.
     """
     keys = tuple(name for _, name in root.keys)
-    there = Filter(touched, root_aggregate.existed(root, root_aggregate.NEW)) if keys else touched
-    items = ((name, column(name if name in keys else root_aggregate.NEW + name)) for name in root.companion)
-    now = Project(there, tuple(items))
+    now = root_aggregate.companion_now(root, touched)
     if not keys:
         return now
     others = SemiJoin(Stored(root.place, root.companion), touched, tuple((key, key) for key in keys), anti=True)

@@ -28,7 +28,7 @@ from headrace.algebra.relations import (
 from headrace.algebra.scalar import Scalar, as_column, column, conjuncts, substitute
 from headrace.algebra.tree import over, whole_sources
 from headrace.names import TableName
-from headrace.optimizer.sideways.value_domains import Domains, Names
+from headrace.optimizer.sideways.value_domains import Domains, Names, keeps_all
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ class Tracing:
         self, join: Join | OuterJoin | Existence | SemiJoin | LookupJoin, demands: Demands, conditions: Conditions
     ) -> Relation:
         of_left, of_right = _within(demands, join.left.columns), _within(demands, join.right.columns)
-        if isinstance(join, OuterJoin) and join.full:
+        if keeps_all(join):
             return over(join, *map(self.visit, join.inputs))
         equal = self.domains.linked(join)
         inner = isinstance(join, Join)

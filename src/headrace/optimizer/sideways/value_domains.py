@@ -135,7 +135,7 @@ class Domains:
 
         Of one side alone where the other one's columns equal its own.
         """
-        full = isinstance(join, OuterJoin) and join.full
+        full = keeps_all(join)
         equal = self.linked(join)
         if set(columns) <= set(join.left.columns) and not full and (found := self.of(join.left, columns)) is not None:
             return found
@@ -159,6 +159,11 @@ class Domains:
             pairs = tuple((a, b) for a, b, _ in both)
         # a chain of comparisons that cast is no equality
         return tuple((a, b) for a, b in pairs if a == b or (a in self.types and self.types[a] == self.types.get(b)))
+
+
+def keeps_all(join: Relation) -> bool:
+    """Return whether rows of either side of a join stay without a partner."""
+    return (isinstance(join, OuterJoin) and join.full) or (isinstance(join, LookupJoin) and join.whole)
 
 
 def _says(join: Relation, side: int) -> bool:

@@ -91,6 +91,8 @@ def _words(node: Relation, steps: Mapping[str, str]) -> str | None:
             return f"rows whose {keys} {'are not' if node.anti else 'are'} among"
         case LookupJoin():
             keys = _names(a for a, _ in node.on)
+            if node.whole:
+                return f"full join by {keys}"
             return f"look up by {keys}" if keys else "look up"
         case Union():
             return "all rows of"

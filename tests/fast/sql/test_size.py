@@ -65,7 +65,7 @@ def test_a_join_of_many_tables_is_followed(kind: str) -> None:
     changed, views = frozenset(found.sources), AuxiliaryViews()
     tree = with_types(found.tree, lambda node: tuple(Column(name, "int") for name in node.columns))
     program = delta_program(
-        tree, views, changed, frozenset(), Optimizer(), sizes={}, companion_rows=0, ansi=True, types={}
+        tree, views, changed, frozenset(), Optimizer(), sizes={}, companion_rows=0, whole=False, ansi=True, types={}
     )
     assert program is not None
     # each input's change is read before and after it by every join above: more would be an expanded tree

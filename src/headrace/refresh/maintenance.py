@@ -7,9 +7,11 @@ refreshed is left for the next time: maintenance is never in the way.
 from __future__ import annotations
 
 import datetime as dt
+from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 
 from headrace.catalog import (
     Catalog,
@@ -145,16 +147,16 @@ def needs_of(catalog: Catalog, defaults: Defaults) -> Needs:
         tables = {t.name: t for t in reader.stream_tables()}
         mirrors = {m.name: m for source in reader.sources() for m in source.mirrors}
         frontiers, newest, sinks = reader.frontiers(), reader.newest_versions(), reader.sinks()
-        needed: dict[TableName, set[int]] = {}
-        for frontier in frontiers.values():
-            for name, version in reader.versions_at(frontier).items():
-                if version.snapshot_id is not None:
-                    needed.setdefault(name, set()).add(version.snapshot_id)
-        later = list(reader.versions_at({name: gate.version for name, gate in reader.gates().items()}).values())
-        for sink in sinks:  # one by one: several may have one stream table at several versions
+        wanted: defaultdict[TableName, set[int]] = defaultdict(set)
+        for name, number in chain.from_iterable(frontier.items() for frontier in frontiers.values()):
+            wanted[name].add(number)
+        for name, gate in reader.gates().items():
+            wanted[name].add(gate.version)
+        for sink in sinks:
             if sink.version is not None:
-                later += reader.versions_at({sink.stream: sink.version}).values()
-        later += readable_later(reader, tables, frontiers, defaults)
+                wanted[sink.stream].add(sink.version)
+        later = [*reader.each_version_at(wanted), *readable_later(reader, tables, frontiers, defaults)]
+    needed: dict[TableName, set[int]] = {}
     for version in later:
         if version.snapshot_id is not None:
             needed.setdefault(version.relation, set()).add(version.snapshot_id)

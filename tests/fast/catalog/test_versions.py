@@ -60,6 +60,13 @@ def test_versions_are_found_by_number(catalog: Catalog) -> None:
     assert {n: v.snapshot_id for n, v in found.items()} == {ORDERS: 12, ITEMS: 20}
     assert {n: v.version for n, v in catalog.newest_versions().items()} == {ORDERS: 2, ITEMS: 0}
     assert [v.version for v in catalog.versions(ORDERS, after=0)] == [1, 2]
+    with catalog.reading() as reader:
+        each = reader.each_version_at({ORDERS: {0, 2, 9}, ITEMS: {0, 1}, REVENUE: {0}, TOP: ()})
+    assert sorted((v.relation.table, v.version, v.snapshot_id) for v in each) == [
+        ("items", 0, 20),
+        ("orders", 0, 10),
+        ("orders", 2, 12),
+    ]
 
 
 def test_the_past_by_time_and_by_publication(catalog: Catalog, iceberg, clock: ManualClock) -> None:

@@ -12,7 +12,7 @@ from sqlalchemy.engine import Connection
 
 from headrace.catalog import schema as t
 from headrace.catalog.records import PublicationRecord, RelationKind, Version
-from headrace.catalog.relations import name_condition, parse_name, stored_name
+from headrace.catalog.relations import name_condition, parse_name, relation_ids, stored_name
 from headrace.errors import UserError
 from headrace.names import TableName
 
@@ -62,6 +62,18 @@ def at(connection: Connection, wanted: Mapping[TableName, int]) -> dict[TableNam
     query = _ALL.where(name_condition(wanted), t.version.c.version.between(numbers[0], numbers[-1]))
     found = _fetch_all(connection, query)
     return {v.relation: v for v in found if wanted.get(v.relation) == v.version}
+
+
+def at_each(connection: Connection, wanted: Mapping[TableName, Collection[int]]) -> list[Version]:
+    """Return several versions of each of many relations; those that do not exist are left out."""
+    ids = relation_ids(connection, wanted)
+    pairs = sorted({(ids[name], number) for name, numbers in wanted.items() if name in ids for number in numbers})
+    found: list[Version] = []
+    for start in range(0, len(pairs), _AT_ONCE):
+        # pairs, as between the lowest and the highest number may be all that a mirror ever had
+        exact = sa.tuple_(t.version.c.relation_id, t.version.c.version).in_(pairs[start : start + _AT_ONCE])
+        found += _fetch_all(connection, _ALL.where(exact))
+    return found
 
 
 def later_than(connection: Connection, name: TableName, after: int) -> tuple[Version, ...]:

@@ -201,6 +201,10 @@ class Reader:
         """
         return versions.at(self._connection, wanted)
 
+    def each_version_at(self, wanted: Mapping[TableName, Collection[int]]) -> list[Version]:
+        """Return several versions of each of many relations, in as many queries as for one."""
+        return versions.at_each(self._connection, wanted)
+
     def versions(self, name: TableName, *, after: int = -1) -> tuple[Version, ...]:
         """Return all versions of a relation later than `after`, oldest first."""
         return versions.later_than(self._connection, name, after)

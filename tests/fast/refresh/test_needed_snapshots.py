@@ -1,0 +1,65 @@
+"""Which snapshots maintenance leaves, and what the catalog is asked for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from catalog_kit.iceberg import Iceberg
+from catalog_kit.ready import ready_catalog
+from catalog_kit.samples import ORDERS, create, lake, refresh, see
+from catalog_kit.statements import statements
+
+from headrace.catalog import Catalog
+from headrace.refresh.groups.grouping import Defaults
+from headrace.refresh.maintenance import needs_of
+
+FEW, MORE = 2, 8
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return ready_catalog(tmp_path / "headrace.db")
+
+
+@pytest.fixture
+def catalog(url: str) -> Iterator[Catalog]:
+    with Catalog.open(url) as opened:
+        yield opened
+
+
+def refreshed(catalog: Catalog, url: str, first: int, count: int) -> None:
+    """Make stream tables with a sink each; of every one the frontier is of another version of `orders`."""
+    iceberg = Iceberg(url)
+    for number in range(first, first + count):
+        name = lake(f"shop.t{number}")
+        create(catalog, name, ORDERS)
+        see(catalog, ORDERS, 100 + number)
+        catalog.publish(refresh(catalog, iceberg, number, name))
+        catalog.create_sink(f"s{number}", f"uuid-{number}", "postgres", name, {}, None)
+        catalog.note_sink_written(f"uuid-{number}", 0, 0)
+
+
+def test_versions_of_all_frontiers_gates_and_sinks_are_needed(catalog: Catalog, url: str) -> None:
+    refreshed(catalog, url, 0, FEW)
+    see(catalog, ORDERS, 200)
+    catalog.close_gates([ORDERS])
+    see(catalog, ORDERS, 300)
+    first = lake("shop.t0")
+    catalog.publish(refresh(catalog, Iceberg(url), 7, first))
+    found = needs_of(catalog, Defaults()).snapshots
+    assert found[ORDERS] == {101, 200, 300}  # 300 is what the first now reflects
+    assert found[first] == {1000, 1007}  # its sink has the earlier one
+    assert found[lake("shop.t1")] == {1001}
+
+
+def test_the_catalog_is_asked_as_often_for_many_tables_as_for_few(catalog: Catalog, url: str) -> None:
+    refreshed(catalog, url, 0, FEW)
+    with statements(catalog) as few:
+        needs_of(catalog, Defaults())
+    refreshed(catalog, url, FEW, MORE)
+    with statements(catalog) as many:
+        found = needs_of(catalog, Defaults())
+    assert found.snapshots[ORDERS] == {100 + number for number in range(FEW + MORE)}
+    assert len(many) == len(few)

@@ -187,12 +187,10 @@ def _table(
         staged, meta = stored.within(STAGING), metadata(pointers[stored])
         current = {meta.current_snapshot_id} if meta.current_snapshot_id is not None else set()
         needed = needs.snapshots.get(stored, frozenset()) | current
-        if stored == table.log:
-            through = trimmable(needs, table.name)
-            tasks: tuple[Task, ...] = () if through is None else trim_log(staged, through)
-            tasks += tuple(t for t in plan_maintenance(staged, meta, needed=needed, now=now, policy=policy))
-        else:
-            tasks = plan_maintenance(staged, meta, needed=needed, now=now, policy=policy)
+        tasks: tuple[Task, ...] = ()
+        if stored == table.log and (through := trimmable(needs, table.name)) is not None:
+            tasks = trim_log(staged, through)
+        tasks += plan_maintenance(staged, meta, needed=needed, now=now, policy=policy)
         if stored in kept:
             tasks = tuple(t for t in tasks if t.chore is not Chore.EXPIRE)
             results.append(MaintenanceResult(str(stored), "skipped", KEPT_BY_SERVER))
@@ -243,7 +241,7 @@ def _remove_dropped(
     A server that keeps the files of tables which are there keeps theirs, too.
     """
     retired = catalog.retired(dt.datetime.now(dt.UTC) - older_than)
-    if retired and any(catalog.files_kept_by_server([name]) for name in there):
+    if retired and catalog.files_kept_by_server(there):
         return []
     results = []
     for gone in retired:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import datetime as dt
+from collections.abc import Collection, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from catalog_kit.iceberg import Iceberg
@@ -11,9 +13,10 @@ from catalog_kit.ready import ready_catalog
 from catalog_kit.samples import ORDERS, create, lake, refresh, see
 from catalog_kit.statements import statements
 
-from headrace.catalog import Catalog
+from headrace.catalog import Catalog, Publication
+from headrace.names import TableName
 from headrace.refresh.groups.grouping import Defaults
-from headrace.refresh.maintenance import needs_of
+from headrace.refresh.maintenance import maintain, needs_of
 
 FEW, MORE = 2, 8
 
@@ -63,3 +66,29 @@ def test_the_catalog_is_asked_as_often_for_many_tables_as_for_few(catalog: Catal
         found = needs_of(catalog, Defaults())
     assert found.snapshots[ORDERS] == {100 + number for number in range(FEW + MORE)}
     assert len(many) == len(few)
+
+
+def test_a_server_is_asked_for_all_tables_at_once_whether_it_keeps_files(
+    catalog: Catalog, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refreshed(catalog, url, 0, 3)
+    catalog.drop_sink("s0")
+    catalog.publish(Publication(drops=(lake("shop.t0"),), deletes=(lake("shop.t0"),)))
+    asked: list[set[TableName]] = []
+
+    def kept(names: Collection[TableName]) -> frozenset[TableName]:
+        asked.append(set(names))
+        return frozenset()
+
+    monkeypatch.setattr(catalog, "files_kept_by_server", kept)
+    done = maintain(
+        catalog,
+        SimpleNamespace(location=lambda _: None),
+        older_than=dt.timedelta(0),
+        orphans_older_than=dt.timedelta(days=1),
+        dry_run=True,
+        wanted=lambda _: False,
+        defaults=Defaults(),
+    )
+    assert [result.action for result in done] == ["remove_dropped"]
+    assert asked == [{lake("shop.t1"), lake("shop.t2")}]

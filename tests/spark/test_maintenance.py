@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,7 @@ from headrace.names import TableName
 
 COLUMNS = (Column("k", "int"),)
 SOON = dt.timedelta(days=30)
+POLICY = Policy(keep=dt.timedelta(days=7), orphan_age=dt.timedelta(days=3))
 
 
 def made(lake, table: TableName) -> list[int]:
@@ -47,7 +49,7 @@ def test_expiry_keeps_what_is_needed_and_compaction_keeps_the_rows(lake, fresh: 
     table = fresh("staging")
     ids = made(lake, table)
     now = dt.datetime.now(dt.UTC) + SOON
-    tasks = plan_maintenance(table, lake.meta(table), needed={ids[1]}, now=now)
+    tasks = plan_maintenance(table, lake.meta(table), needed={ids[1]}, now=now, policy=POLICY)
     assert [t.chore for t in tasks] == ["COMPACT", "EXPIRE"]
     assert run_tasks(tasks, lake.runner, lambda: lake.meta(table))
     meta = lake.meta(table)
@@ -57,8 +59,8 @@ def test_expiry_keeps_what_is_needed_and_compaction_keeps_the_rows(lake, fresh: 
     assert ids[1] in meta.snapshots
     assert count(lake, table, ids[1]) == 8
     assert not {ids[0], ids[2], ids[3], ids[4]} & meta.snapshots.keys()
-    assert not plan_maintenance(table, meta, needed={ids[1], ids[5]}, now=now)
-    run_tasks([remove_orphans(table, dt.datetime.now(dt.UTC))], lake.runner, lambda: lake.meta(table))
+    assert not plan_maintenance(table, meta, needed={ids[1], ids[5]}, now=now, policy=POLICY)
+    run_tasks([remove_orphans(table, dt.datetime.now(dt.UTC), POLICY)], lake.runner, lambda: lake.meta(table))
     assert count(lake, table, ids[1]) == 8
 
 
@@ -120,7 +122,7 @@ def test_forgotten_snapshots_leave_their_files(lake, fresh: Callable[..., TableN
 def test_nothing_is_due_while_it_is_young(lake, fresh: Callable[..., TableName]) -> None:
     table = fresh("staging")
     made(lake, table)
-    policy = Policy(deleted_share=0.9)
+    policy = replace(POLICY, deleted_share=0.9)
     assert plan_maintenance(table, lake.meta(table), needed=set(), now=dt.datetime.now(dt.UTC), policy=policy) == ()
 
 

@@ -53,17 +53,17 @@ class Policy:
 
     Args:
         keep: How long a snapshot stays readable after it was replaced, for readers and `hr.at()`.
+        orphan_age: Files nobody refers to are removed when older than this; Iceberg refuses less than a day.
         small_files: Compact a table with more data files than this that are small on average.
         small_file_bytes: What small is.
         deleted_share: Compact a table of whose stored rows more than this share is deleted.
-        orphan_age: Files nobody refers to are removed when older than this; Iceberg refuses less than a day.
     """
 
-    keep: dt.timedelta = dt.timedelta(days=1)
+    keep: dt.timedelta
+    orphan_age: dt.timedelta
     small_files: int = 20
     small_file_bytes: int = 32 * 1024 * 1024
     deleted_share: float = 0.2
-    orphan_age: dt.timedelta = dt.timedelta(days=3)
 
 
 class Runner(Protocol):
@@ -83,7 +83,7 @@ class Runner(Protocol):
 
 
 def plan_maintenance(
-    table: TableName, meta: TableMeta, *, needed: Set[int], now: dt.datetime, policy: Policy | None = None
+    table: TableName, meta: TableMeta, *, needed: Set[int], now: dt.datetime, policy: Policy
 ) -> tuple[Task, ...]:
     """Return the tasks due for a table; compaction first, as it frees older files.
 
@@ -94,7 +94,6 @@ def plan_maintenance(
         now: The time.
         policy: When what is due.
     """
-    policy = policy or Policy()
     tasks = []
     if meta.current is not None and _scattered(meta.current, policy):
         tasks.append(compact(table))
@@ -143,9 +142,7 @@ def trim_log(log: TableName, through: int) -> tuple[Task, Task]:
     return noted, Task(Chore.TRIM_LOG, log, f"DELETE FROM {log.sql} WHERE {quote(VERSION)} <= {through}")
 
 
-def remove_orphans(
-    table: TableName, now: dt.datetime, policy: Policy | None = None, *, location: str | None = None
-) -> Task:
+def remove_orphans(table: TableName, now: dt.datetime, policy: Policy, *, location: str | None = None) -> Task:
     """Delete files below the table's folder that no metadata refers to.
 
     Args:
@@ -154,7 +151,7 @@ def remove_orphans(
         policy: What is old enough.
         location: The table's folder; None for one on a disk.
     """
-    before = (now - (policy or Policy()).orphan_age).astimezone(dt.UTC)
+    before = (now - policy.orphan_age).astimezone(dt.UTC)
     arguments = f"older_than => TIMESTAMP'{before:%Y-%m-%d %H:%M:%S}Z'"
     if location is not None and local_path(location) is None:
         # an object store is listed as Iceberg reaches it; Spark by itself knows neither its scheme nor its keys

@@ -50,8 +50,8 @@ def superfluous(
     published: Mapping[int, dt.datetime],
     needed: Set[int],
     now: dt.datetime,
+    density: Density,
     busy_since: dt.datetime | None = None,
-    density: Density | None = None,
 ) -> tuple[int, ...]:
     """Return the snapshots that can go, oldest first.
 
@@ -63,10 +63,9 @@ def superfluous(
         published: When snapshots were published.
         needed: Snapshots that must stay.
         now: The time.
-        busy_since: Somebody works with what the table was after this time.
         density: How much of the past is kept.
+        busy_since: Somebody works with what the table was after this time.
     """
-    density = density or Density()
     if len(meta.snapshots) <= density.few or shown is None or shown not in meta.snapshots:
         return ()
     whole = min(now - density.whole, busy_since or now)

@@ -65,8 +65,8 @@ class Thinner:
             published=self._published(mirror, name, meta),
             needed=needs.snapshots.get(name, frozenset()),
             now=now,
-            busy_since=since,
             density=DENSITY,
+            busy_since=since,
         )
         return bool(gone) and runner.forget(name.within(STAGING), gone)
 

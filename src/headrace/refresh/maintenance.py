@@ -90,9 +90,9 @@ def maintain(
     older_than: dt.timedelta,
     orphans_older_than: dt.timedelta,
     dry_run: bool,
+    defaults: Defaults,
     names: Collection[TableName] | None = None,
     wanted: Callable[[TableName], bool] = lambda _: True,
-    defaults: Defaults | None = None,
 ) -> tuple[MaintenanceResult, ...]:
     """Do what is due.
 
@@ -102,9 +102,9 @@ def maintain(
         older_than: Snapshots replaced more recently than this stay readable.
         orphans_older_than: Unreferenced files younger than this stay; at least a day.
         dry_run: Only say what is due.
+        defaults: What the project wants where a stream table says nothing.
         names: Stream tables and mirrors to maintain; None for all, and for the files of what was dropped.
         wanted: Asked before each stream table whether it is its turn.
-        defaults: What the project wants where a stream table says nothing.
 
     Raises:
         UserError: `INVALID_OPTION` for ages that would delete what running readers use; `STREAM_TABLE_NOT_FOUND`.
@@ -116,7 +116,7 @@ def maintain(
             hint="A refresh that runs right now writes files that nothing refers to yet.",
         )
     policy = Policy(keep=older_than, orphan_age=orphans_older_than)
-    needs, results = needs_of(catalog, defaults or Defaults()), []
+    needs, results = needs_of(catalog, defaults), []
     stored: dict[TableName, StreamTable | Mirror] = {**needs.tables, **needs.mirrors}
     for name in names or ():
         if name not in stored:

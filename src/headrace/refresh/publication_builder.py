@@ -98,8 +98,8 @@ class Finished:
         return self.choice.full_seconds if full else self.choice.differential_seconds
 
 
-def publication_of(done: Finished, leases: tuple[Lease, ...]) -> Publication:
-    """Return the publication that makes a refresh visible."""
+def _publication_of(done: Finished) -> Publication:
+    """Return the publication that makes a refresh visible; it has no leases."""
     facts = done.facts
     foreign = facts.forced or done.definition is not None
     meta = done.published.get(facts.name)
@@ -123,7 +123,6 @@ def publication_of(done: Finished, leases: tuple[Lease, ...]) -> Publication:
             ),
         ),
         history=(entry_of(done),),
-        leases=leases,
         definitions=(done.definition,) if done.definition else (),
         deletes=done.gone,
     )
@@ -139,7 +138,7 @@ def published_together(
         leases: Leases on all the tables.
         group: All members of the group whose epoch is counted; () for a table that is in none.
     """
-    each = [publication_of(one, ()) for one in done]
+    each = [_publication_of(one) for one in done]
     return Publication(
         swaps=tuple(x for p in each for x in p.swaps),
         versions=tuple(x for p in each for x in p.versions),

@@ -44,7 +44,7 @@ def test_the_closing_table_says_what_the_reader_saw() -> None:
         "looks": {"old": 7, "new": 0, "mixed": 0, "missing": 0},
         "public": "new",
     }
-    assert drawn(render.go_on(Path("demo-deploy"))).count("headrace deploy") == 3
+    assert drawn(render.go_on(Path("demo-deploy"), "headrace")).count("headrace deploy") == 3
 
 
 def test_one_folder_is_enough() -> None:

@@ -91,7 +91,7 @@ def test_a_round_and_the_totals_fit_the_terminal() -> None:
     assert "1 of 1 stream tables equal their queries." in closing
     assert "40.00 s of overwriting became 5.00 s of refreshing: 8.0 ×" in closing
     assert "3 min 20 s" in closing
-    assert drawn(render.go_on(Path("demo-project"))).count("headrace") == 3
+    assert drawn(render.go_on(Path("demo-project"), "headrace")).count("headrace") == 3
     assert first.as_dict()["tables"][0]["insert_overwrite_seconds"] == 5.0
 
 

@@ -1,6 +1,7 @@
 """What lake statements say, and the choice among them."""
 
 import datetime as dt
+from dataclasses import replace
 
 import pytest
 import sqlglot
@@ -266,14 +267,15 @@ def meta(snapshots, current, refs=None):
 
 
 LATER = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+POLICY = Policy(keep=dt.timedelta(days=7), orphan_age=dt.timedelta(days=3))
 
 
 def test_expiry_spares_current_needed_tagged_and_young_snapshots():
     table = meta({i: {} for i in range(1, 7)}, 6, {"main": 6, "mine": 2})
-    (task,) = plan_maintenance(T, table, needed={4}, now=LATER)
+    (task,) = plan_maintenance(T, table, needed={4}, now=LATER, policy=POLICY)
     assert "ARRAY(1L, 3L, 5L)" in task.sql
     at_four = dt.datetime.fromtimestamp(4.5, dt.UTC)
-    (task,) = plan_maintenance(T, table, needed={1}, now=at_four, policy=Policy(keep=dt.timedelta(0)))
+    (task,) = plan_maintenance(T, table, needed={1}, now=at_four, policy=replace(POLICY, keep=dt.timedelta(0)))
     assert "ARRAY(3L)" in task.sql
 
 
@@ -287,7 +289,7 @@ def test_expiry_spares_current_needed_tagged_and_young_snapshots():
     ],
 )
 def test_compaction_is_due_for_small_files_or_many_deletes(summary, due):
-    tasks = plan_maintenance(T, meta({1: summary}, 1), needed=set(), now=LATER)
+    tasks = plan_maintenance(T, meta({1: summary}, 1), needed=set(), now=LATER, policy=POLICY)
     assert ["rewrite_data_files" in t.sql for t in tasks] == ([True] if due else [])
 
 

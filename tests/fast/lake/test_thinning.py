@@ -63,12 +63,12 @@ def test_what_is_needed_or_may_be_read_stays() -> None:
 def test_a_second_time_nothing_goes() -> None:
     left = {n: META.snapshots[n] for n in kept()}
     meta = dataclasses.replace(META, snapshots=left)
-    assert superfluous(meta, shown=SHOWN, published=PUBLISHED, needed=set(), now=NOW) == ()
+    assert superfluous(meta, shown=SHOWN, published=PUBLISHED, needed=set(), now=NOW, density=Density()) == ()
 
 
 def test_a_table_that_is_seldom_written_keeps_all() -> None:
     few = table(Density().few)
-    assert superfluous(few, shown=few.current_snapshot_id, published={}, needed=set(), now=NOW) == ()
+    assert superfluous(few, shown=few.current_snapshot_id, published={}, needed=set(), now=NOW, density=Density()) == ()
 
 
 def test_it_is_time_every_so_many_commits() -> None:

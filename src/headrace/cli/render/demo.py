@@ -123,7 +123,7 @@ def totals(
     )
 
 
-def go_on(folder: Path, program: str = "headrace") -> Iterator[RenderableType]:
+def go_on(folder: Path, program: str) -> Iterator[RenderableType]:
     """Yield three commands to go on with.
 
     Args:

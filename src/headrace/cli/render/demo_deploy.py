@@ -52,7 +52,7 @@ def totals(
     yield f"{right} of {len(verified)} stream tables equal their queries. It took {fmt.seconds(seconds)} after loading."
 
 
-def go_on(folder: Path, program: str = "headrace") -> Iterator[RenderableType]:
+def go_on(folder: Path, program: str) -> Iterator[RenderableType]:
     """Yield commands to go on with: the greens are there still."""
     yield "\nThe greens are greens again. Go on with:"
     yield f"  cd {folder} && {program} deploy status"

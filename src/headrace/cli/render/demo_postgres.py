@@ -57,7 +57,7 @@ def totals(
     )
 
 
-def go_on(folder: Path, program: str = "headrace") -> Iterator[RenderableType]:
+def go_on(folder: Path, program: str) -> Iterator[RenderableType]:
     """Yield commands to go on with; the server is gone, the project stays."""
     yield "\nThe server is gone and its source on hold; the project stays:"
     yield f"  cd {folder} && {program} source list"

@@ -41,9 +41,7 @@ RELATIVE_TOLERANCE = 1e-9
 TABLE, QUERY = "table", "query"
 
 
-def verify(
-    name: TableName, *, catalog: Catalog, session: Session, heads: Cut, max_cycle_rounds: int = 100
-) -> VerifyResult:
+def verify(name: TableName, *, catalog: Catalog, session: Session, heads: Cut, max_cycle_rounds: int) -> VerifyResult:
     """Verify one stream table; compare a member of a cycle with the fixed point.
 
     Args:

@@ -114,7 +114,6 @@ class StreamTable:
     stopped_code: str | None
     stopped_reason: str | None
     created_at: dt.datetime
-    updated_at: dt.datetime
     options: Mapping[str, str] = field(default_factory=dict)
     companion_behind: bool = False
 

@@ -33,7 +33,7 @@ def table(
     details = to_json(Details(query, namespace, semantics or Semantics(), (), (), {}, (), None))
     own = TableName("lake", name[:-1], name[-1])
     return StreamTable(
-        1, own, query, (), mode, schedule, details, None, None, 1, status, None, None, NOW, NOW, options or {}
+        1, own, query, (), mode, schedule, details, None, None, 1, status, None, None, NOW, options or {}
     )
 
 

@@ -22,7 +22,7 @@ _OWN = t.stream_table.c
 _STATES = sa.select(sa.func.aggregate_strings(sa.cast(_OWN.relation_id, sa.Text) + ":" + _OWN.state, ","))
 _ALL: sa.Select[Any] = sa.select(
     t.relation.c.name,
-    *(column for column in _OWN if column.key not in ("definition_json", "summary_json")),
+    *(column for column in _OWN if column.key not in ("definition_json", "summary_json", "updated_at")),
     sa.cast(_OWN.summary_json, sa.Text).label("summary_text"),
     sa.cast(_OWN.definition_json, sa.Text).label("definition_text"),
 ).join(t.relation, t.relation.c.id == _OWN.relation_id)
@@ -107,7 +107,7 @@ def _stream(row: Sequence[Any], sources: tuple[str, ...]) -> StreamTable:
     """Return a row of `_ALL` as a record."""
     # by places, as to look columns up by their names takes longer than all else
     name, id_, query, mode, schedule, companion, log, generation, status, *rest, checksum, summary, details = row
-    stopped_code, stopped_reason, created_at, updated_at, options, companion_behind, _state = rest
+    stopped_code, stopped_reason, created_at, options, companion_behind, _state = rest
     return StreamTable(
         id=id_,
         name=parse_name(name),
@@ -123,7 +123,6 @@ def _stream(row: Sequence[Any], sources: tuple[str, ...]) -> StreamTable:
         stopped_code=stopped_code,
         stopped_reason=stopped_reason,
         created_at=created_at,
-        updated_at=updated_at,
         options=options or {},
         companion_behind=companion_behind,
     )

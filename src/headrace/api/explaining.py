@@ -92,15 +92,15 @@ class ExplainVerbs(RefreshVerbs):
         """Return what is set for a stream table, and the group that this makes it a member of."""
         from headrace.results.refresh_results import TableSettings
 
-        table, cut = self._catalog.stream_table(name), self._grouping()
-        unit = cut.units.unit_of[table.name]
-        group = cut.group(unit)
+        table, grouping = self._catalog.stream_table(name), self._grouping()
+        unit = grouping.units.unit_of[table.name]
+        group = grouping.group(unit)
         return TableSettings(
             schedule=table.schedule,
             refresh_mode=table.refresh_mode,
             properties=dict(table.options),
-            pool=cut.options[table.name].pool or None,
+            pool=grouping.options[table.name].pool or None,
             group=group,
-            members=() if group is None else tuple(map(str, cut.members(table.name))),
-            policy=None if group is None else cut.policy(unit).value,
+            members=() if group is None else tuple(map(str, grouping.members(table.name))),
+            policy=None if group is None else grouping.policy(unit).value,
         )

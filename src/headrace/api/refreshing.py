@@ -126,32 +126,32 @@ class RefreshVerbs(ProjectHandle):
     ) -> tuple[RefreshResult, ...]:
         from headrace.api.safeguards.watermarks import apart_units
 
-        heads, cut, damaged = self._heads(), self._grouping(), self._damaged()
-        order = [n for n in cut.graph.order(cut.options) if wanted is None or n in wanted]
+        heads, grouping, damaged = self._heads(), self._grouping(), self._damaged()
+        order = [n for n in grouping.graph.order(grouping.options) if wanted is None or n in wanted]
         if wanted is not None:
             for name in wanted:
                 self._catalog.stream_table(name)
         elif not full:
             order = self._behind(order, heads, damaged)
-        recomputed, apart = frozenset(order if full else ()), apart_units(self._catalog, cut)
+        recomputed, apart = frozenset(order if full else ()), apart_units(self._catalog, grouping)
 
         def refuse(unit: TableName) -> None:
             if unit in apart:
                 if wanted is None:  # nobody asked for these in particular
                     self.events.emit(Notice(apart[unit].message))
                 raise apart[unit]
-            self._refuse_damaged(cut.units.members[unit], damaged, recomputed)
+            self._refuse_damaged(grouping.units.members[unit], damaged, recomputed)
 
-        outcome = self._refresh_units(cut, order, heads, refuse, recomputed, wait.total_seconds(), slots)
+        outcome = self._refresh_units(grouping, order, heads, refuse, recomputed, wait.total_seconds(), slots)
         for unit, error in outcome.errors.items():
-            dropped = error.code == "STREAM_TABLE_NOT_FOUND" and len(cut.units.members[unit]) == 1
+            dropped = error.code == "STREAM_TABLE_NOT_FOUND" and len(grouping.units.members[unit]) == 1
             if wanted is not None or not (dropped or unit in apart):
                 raise error
         return outcome.results
 
     def _refresh_units(
         self,
-        cut: Grouping,
+        grouping: Grouping,
         names: Sequence[TableName],
         heads: Cut,
         refuse: Callable[[TableName], None],
@@ -165,10 +165,10 @@ class RefreshVerbs(ProjectHandle):
         from headrace.api.schedules.unit_attempts import UnitAttempts
         from headrace.scheduler.policy.unit_tasks import unit_tasks
 
-        creator, members, abandoned = self._engine().creator, cut.units.members, threading.Event()
+        creator, members, abandoned = self._engine().creator, grouping.units.members, threading.Event()
 
         def begin(unit: TableName, at: Cut) -> Together:
-            return creator.group_refresh(members[unit], at, full=full, patience=patience, given_up=abandoned.is_set)
+            return creator.prepare_group(members[unit], at, full=full, patience=patience, given_up=abandoned.is_set)
 
         def first(unit: TableName) -> Together:
             refuse(unit)
@@ -180,11 +180,11 @@ class RefreshVerbs(ProjectHandle):
         attempts = UnitAttempts(self._catalog, begin, self._heads, bring_layout)
         self._lazy.adopt()
         worker = EngineWorker(creator, self._lazy)
-        units = cut.units.dag.order({cut.units.unit_of[name] for name in names})
+        units = grouping.units.dag.order({grouping.units.unit_of[name] for name in names})
         return UnitsRefresh(
             {unit: partial(first, unit) for unit in units},
-            cut.units.dag,
-            unit_tasks(cut),
+            grouping.units.dag,
+            unit_tasks(grouping),
             slots=slots,
             quotas=quotas_of(self.settings),
             cancel=lambda tables: worker.cancel((*tables, *attempts.loaded_for(tables))),

@@ -57,11 +57,11 @@ class SafeguardVerbs(ProjectHandle):
         from headrace.events import FuseResolved
         from headrace.refresh.fuses.fuse import Resolution
 
-        how, cut = parse_resolution(resolution), self._grouping()
-        wanted = to_resolve(self._catalog, cut, self._name(name))
-        refuse_apart(self._catalog, cut, wanted)
+        how, grouping = parse_resolution(resolution), self._grouping()
+        wanted = to_resolve(self._catalog, grouping, self._name(name))
+        refuse_apart(self._catalog, grouping, wanted)
         results = self._engine().creator.refresh_group(
-            cut.members(wanted[0]),
+            grouping.members(wanted[0]),
             self._heads(),
             full=wanted if how is Resolution.REINITIALIZE else (),
             resolved=dict.fromkeys(wanted, how),

@@ -85,8 +85,8 @@ class ScheduleVerbs(ProjectHandle):
         Raises:
             UserError: `STREAM_TABLE_NOT_FOUND`; then none is resumed.
         """
-        wanted, cut, scheduling = self._several(names), self._grouping(), self._catalog.scheduling_states()
-        together = dict.fromkeys(m for name in wanted if name in cut.options for m in cut.members(name))
+        wanted, grouping, scheduling = self._several(names), self._grouping(), self._catalog.scheduling_states()
+        together = dict.fromkeys(m for name in wanted if name in grouping.options for m in grouping.members(name))
         failed = [m for m in together if m not in wanted and m in scheduling and scheduling[m].failures]
         self._catalog.unpause(wanted, failed)
         return self._told(Resumed, [*wanted, *failed])

@@ -416,15 +416,15 @@ class Promotion:
             Why a second generation stayed behind.
         """
         failed: HeadraceError | None = None
-        cut = grouping_of(self.catalog, self.creator.refresher.defaults)
+        grouping = grouping_of(self.catalog, self.creator.refresher.defaults)
         self._refuse_changed(chosen)
-        greens = {cut.units.unit_of[g.name] for g in chosen if not g.public}
+        greens = {grouping.units.unit_of[g.name] for g in chosen if not g.public}
         public = {g.original for g in chosen}.union(*followers.groups)
-        public = {cut.units.unit_of[name] for name in public if name in cut.units.unit_of}
+        public = {grouping.units.unit_of[name] for name in public if name in grouping.units.unit_of}
         # what lies between them and the root sources, too: or they would reflect these at different ages
-        for unit in cut.units.dag.order({*greens, *public, *cut.units.dag.upstream(*greens, *public)}):
+        for unit in grouping.units.dag.order({*greens, *public, *grouping.units.dag.upstream(*greens, *public)}):
             try:
-                self.creator.refresh_group(cut.units.members[unit], heads, patience=PATIENCE, held=held)
+                self.creator.refresh_group(grouping.units.members[unit], heads, patience=PATIENCE, held=held)
             except HeadraceError as error:
                 if error.code == "CUT_OVERTAKEN":  # whoever was waited for has seen more
                     continue

@@ -124,14 +124,14 @@ def scheduler_state(
         default_schedule: For tables without a schedule that nothing reads.
     """
     tables = {t.name: t for t in reader.stream_tables()}
-    cut = grouping(tables, defaults, reader.sources())
-    schedules = effective_schedules(cut, tables, default_schedule)
+    grouped = grouping(tables, defaults, reader.sources())
+    schedules = effective_schedules(grouped, tables, default_schedule)
     last = reader.last_refreshes()
     lags = _Lags(reader, tables, moved, defaults)
-    apart = waiting(reader.watermark_groups(), cut.graph, tables)
-    layouts = waiting_for_layout(reader, tables, cut)
+    apart = waiting(reader.watermark_groups(), grouped.graph, tables)
+    layouts = waiting_for_layout(reader, tables, grouped)
     found: dict[TableName, Table] = {}
-    for name in cut.graph.order(tables):
+    for name in grouped.graph.order(tables):
         above = [found[s] for s in tables[name].sources if s in found]
         ended = last.get(name)
         done = ended if ended is not None and ended.outcome is Outcome.OK else None
@@ -155,17 +155,17 @@ def scheduler_state(
             waits,
             name in lags.aligned,
             lags.trails(name),
-            layouts.get(name) if _by_itself(schedules[name], cut, name) else None,
+            layouts.get(name) if _by_itself(schedules[name], grouped, name) else None,
         )
-        if (cycle := cut.graph.component(name)) and name == cycle[-1]:
+        if (cycle := grouped.graph.component(name)) and name == cycle[-1]:
             _share(found, cycle)
     waiting_only = tuple(n for n, t in found.items() if t.layout and t.scheduling.held_up in (None, "retrying"))
-    return SchedulerState(cut, found, bases_of(tables.values()), waiting_only)
+    return SchedulerState(grouped, found, bases_of(tables.values()), waiting_only)
 
 
-def _by_itself(schedule: Schedule, cut: Grouping, name: TableName) -> bool:
+def _by_itself(schedule: Schedule, grouping: Grouping, name: TableName) -> bool:
     """Return whether a scheduler refreshes a table without being asked."""
-    return schedule.kind is not Kind.MANUAL and cut.options[name].factor is not None
+    return schedule.kind is not Kind.MANUAL and grouping.options[name].factor is not None
 
 
 def _share(found: dict[TableName, Table], cycle: tuple[TableName, ...]) -> None:
@@ -241,7 +241,7 @@ class _Lags:
 
 
 def effective_schedules(
-    cut: Grouping, tables: Mapping[TableName, StreamTable], default: Schedule
+    grouping: Grouping, tables: Mapping[TableName, StreamTable], default: Schedule
 ) -> dict[TableName, Schedule]:
     """Return each table's effective schedule.
 
@@ -251,11 +251,11 @@ def effective_schedules(
     any of them reads all, and a member with a schedule of its own decides for those without.
     """
     found: dict[TableName, Schedule] = {}
-    for part in reversed(cut.graph.parts):
+    for part in reversed(grouping.graph.parts):
         names = [name for name in part if name in tables]
         texts = {name: tables[name].schedule for name in names}
         own = {name: DOWNSTREAM if text is None else stored_schedule(text) for name, text in texts.items()}
-        readers = [found[r].kind for name in names for r in cut.graph.consumers(name) if r not in part]
+        readers = [found[r].kind for name in names for r in grouping.graph.consumers(name) if r not in part]
         if all(schedule.kind is Kind.DOWNSTREAM for schedule in own.values()):
             if not readers:
                 own = dict.fromkeys(names, default)

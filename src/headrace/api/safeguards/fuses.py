@@ -76,7 +76,7 @@ def parse_resolution(text: str) -> Resolution:
         ) from None
 
 
-def to_resolve(catalog: Catalog, cut: Grouping, name: TableName) -> tuple[TableName, ...]:
+def to_resolve(catalog: Catalog, grouping: Grouping, name: TableName) -> tuple[TableName, ...]:
     """Return the stream tables of one's group whose fuses have blown.
 
     What is published together is decided about together; one fuse alone would keep the group back for ever.
@@ -85,7 +85,7 @@ def to_resolve(catalog: Catalog, cut: Grouping, name: TableName) -> tuple[TableN
         UserError: `STREAM_TABLE_NOT_FOUND`, `FUSE_NOT_BLOWN`.
     """
     table, scheduling = catalog.stream_table(name), catalog.scheduling_states()
-    blown = tuple(n for n in cut.members(table.name) if n in scheduling and scheduling[n].fuse_at is not None)
+    blown = tuple(n for n in grouping.members(table.name) if n in scheduling and scheduling[n].fuse_at is not None)
     if table.name not in blown:
         raise UserError(
             "FUSE_NOT_BLOWN", f"The fuse of {table.name} has not blown.", hint="`headrace fuse` lists those that have."

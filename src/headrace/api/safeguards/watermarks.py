@@ -125,24 +125,24 @@ def parse_moment(moment: dt.datetime | str) -> dt.datetime:
     return utc
 
 
-def apart_units(catalog: Catalog, cut: Grouping) -> dict[TableName, EnvironmentFault]:
+def apart_units(catalog: Catalog, grouping: Grouping) -> dict[TableName, EnvironmentFault]:
     """Return the units that are not to be refreshed, each with the error that says why."""
     groups = catalog.watermark_groups()
     if not groups:
         return {}
-    waits = waiting(groups, cut.graph, cut.options)
-    return {cut.units.unit_of[name]: _apart(name, group) for name, group in waits.items()}
+    waits = waiting(groups, grouping.graph, grouping.options)
+    return {grouping.units.unit_of[name]: _apart(name, group) for name, group in waits.items()}
 
 
-def refuse_apart(catalog: Catalog, cut: Grouping, names: Iterable[TableName]) -> None:
+def refuse_apart(catalog: Catalog, grouping: Grouping, names: Iterable[TableName]) -> None:
     """Refuse stream tables that wait for watermarks.
 
     Raises:
         EnvironmentFault: `WATERMARKS_APART`.
     """
-    units = apart_units(catalog, cut)
+    units = apart_units(catalog, grouping)
     for name in names:
-        if (error := units.get(cut.units.unit_of[name])) is not None:
+        if (error := units.get(grouping.units.unit_of[name])) is not None:
             raise error
 
 

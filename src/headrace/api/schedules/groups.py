@@ -47,10 +47,10 @@ class DiamondGroup(Record):
 
 def diamond_groups(catalog: Catalog, state: SchedulerState, now: dt.datetime) -> tuple[DiamondGroup, ...]:
     """Return the groups there are; see `Headrace.diamond_groups`."""
-    epochs, held, cut = catalog.epochs(), holds(state, now), state.grouping
+    epochs, held, grouping = catalog.epochs(), holds(state, now), state.grouping
     found = []
-    for unit in cut.units.dag.order():
-        name, members = cut.group(unit), cut.units.members[unit]
+    for unit in grouping.units.dag.order():
+        name, members = grouping.group(unit), grouping.units.members[unit]
         if name is None:
             continue
         epoch = latest(epochs, members)
@@ -58,13 +58,13 @@ def diamond_groups(catalog: Catalog, state: SchedulerState, now: dt.datetime) ->
             DiamondGroup(
                 name=name,
                 members=tuple(str(m) for m in members),
-                converge=tuple(str(b) for b in cut.bottoms(unit)),
-                policy=cut.policy(unit).value,
+                converge=tuple(str(b) for b in grouping.bottoms(unit)),
+                policy=grouping.policy(unit).value,
                 epoch=epoch.epoch if epoch else 0,
                 last_publication=epoch.publication.id if epoch else None,
                 waits_for=_waits_for(state, unit, held.get(unit), now),
-                declared=cut.declared(unit),
-                cyclic=tuple(str(m) for m in members if cut.graph.component(m)),
+                declared=grouping.declared(unit),
+                cyclic=tuple(str(m) for m in members if grouping.graph.component(m)),
             )
         )
     return tuple(found)

@@ -156,9 +156,9 @@ class LayoutUpgrades:
 
     def _load(self, chosen: Collection[Green], patience: float) -> None:
         heads = self._creator.refresher.heads()
-        cut = grouping_of(self._catalog, self._creator.refresher.defaults)
-        for unit in cut.units.dag.order({cut.units.unit_of[green.name] for green in chosen}):
-            self._creator.refresh_group(cut.units.members[unit], heads, patience=patience)
+        grouping = grouping_of(self._catalog, self._creator.refresher.defaults)
+        for unit in grouping.units.dag.order({grouping.units.unit_of[green.name] for green in chosen}):
+            self._creator.refresh_group(grouping.units.members[unit], heads, patience=patience)
 
     def _refused(self, deployment: str, error: HeadraceError) -> None:
         self._catalog.set_auto_promote(deployment, conditions_to_json(CONDITIONS))

@@ -49,7 +49,9 @@ def waiting_in(catalog: Catalog, defaults: Defaults) -> dict[TableName, str]:
         return waiting_for_layout(reader, tables, grouping(tables, defaults, reader.sources()))
 
 
-def waiting_for_layout(reader: Reader, tables: Mapping[TableName, StreamTable], cut: Grouping) -> dict[TableName, str]:
+def waiting_for_layout(
+    reader: Reader, tables: Mapping[TableName, StreamTable], grouping: Grouping
+) -> dict[TableName, str]:
     """Return the same from one state of the catalog.
 
     A unit waits as a whole: a member that is loaded in place would have to be published with those that stand still.
@@ -59,17 +61,17 @@ def waiting_for_layout(reader: Reader, tables: Mapping[TableName, StreamTable], 
     Args:
         reader: The state of the catalog.
         tables: All stream tables.
-        cut: The units.
+        grouping: The units.
     """
-    limit = cut.defaults.layout_limit
+    limit = grouping.defaults.layout_limit
     old = [n for n, t in tables.items() if is_old(t) and t.refresh_mode is not RefreshMode.FULL]
     if limit is None or not old:
         return {}
     rows = {name: version.row_count or 0 for name, version in reader.newest_versions().items()}
     greens = reader.greens()
     found: dict[TableName, str] = {}
-    for unit in dict.fromkeys(cut.units.unit_of[name] for name in old):
-        members = cut.units.members[unit]
+    for unit in dict.fromkeys(grouping.units.unit_of[name] for name in old):
+        members = grouping.units.members[unit]
         moved = [rows.get(n, 0) for name in members if name in old for n in (name, *tables[name].sources)]
         if max(moved) > limit and all(name in rows and _can_wait(tables[name]) for name in members):
             deployment = _deployment(unit, members, greens)

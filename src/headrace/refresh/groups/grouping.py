@@ -137,25 +137,25 @@ def _cut(
         if own.refresh_group:
             declared.setdefault((own.refresh_group, deployments.get(name)), set()).add(name)
     groups += declared.values()
-    cut = units(graph, options, groups)
-    while torn := [d for bottom in found.aligned for d in _torn(graph, cut, bottom, found)]:
+    divided = units(graph, options, groups)
+    while torn := [d for bottom in found.aligned for d in _torn(graph, divided, bottom, found)]:
         groups += ({*d.between, d.bottom} for d in torn)
-        cut = units(graph, options, groups)
-    return Grouping(graph, cut, found, options, defaults, _across(graph, options, defaults, deployments))
+        divided = units(graph, options, groups)
+    return Grouping(graph, divided, found, options, defaults, _across(graph, options, defaults, deployments))
 
 
 def _torn(
-    graph: Dag[TableName], cut: Units[TableName], bottom: TableName, found: Meetings[TableName]
+    graph: Dag[TableName], divided: Units[TableName], bottom: TableName, found: Meetings[TableName]
 ) -> list[Diamond[TableName]]:
     """Return the diamonds of an aligned table that is in a unit with some, not all, of them.
 
     Other diamonds and declared groups bring that about. What is staged with the table is no version yet to which the
     rest could be held back, so the rest is refreshed with it.
     """
-    own = cut.unit_of[bottom]
-    if all(cut.unit_of.get(name) != own for name in graph.producers(bottom)):
+    own = divided.unit_of[bottom]
+    if all(divided.unit_of.get(name) != own for name in graph.producers(bottom)):
         return []
-    return [d for d in found.aligned[bottom] if any(cut.unit_of.get(name, own) != own for name in d.between)]
+    return [d for d in found.aligned[bottom] if any(divided.unit_of.get(name, own) != own for name in d.between)]
 
 
 def _meetings(

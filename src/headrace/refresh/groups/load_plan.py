@@ -31,15 +31,15 @@ class LoadPlan:
     aligned: bool = False
 
 
-def load_plan(cut: Grouping, name: TableName, left_alone: Collection[TableName] = ()) -> LoadPlan:
+def load_plan(grouping: Grouping, name: TableName, left_alone: Collection[TableName] = ()) -> LoadPlan:
     """Return what is loaded together with a stream table.
 
     Args:
-        cut: The units, by the definitions that are to hold.
+        grouping: The units, by the definitions that are to hold.
         name: The stream table.
         left_alone: Stream tables that cannot go along.
     """
-    members, graph = cut.members(name), cut.graph
+    members, graph = grouping.members(name), grouping.graph
     own = graph.component(name) or (name,)
     stay = [member for member in members if member in left_alone and member not in own]
     stay += [member for member in graph.downstream(*stay) if member in members]

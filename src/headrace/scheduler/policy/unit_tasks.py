@@ -37,13 +37,15 @@ class UnitTasks:
         return frozenset(pool for task in self.of(unit) for pool in self.pools[task])
 
 
-def unit_tasks(cut: Grouping) -> UnitTasks:
+def unit_tasks(grouping: Grouping) -> UnitTasks:
     """Return the tasks of all units."""
     inside, tables = dict[TableName, Dag[TableName]](), dict[TableName, tuple[TableName, ...]]()
-    for unit, members in cut.units.members.items():
-        tables |= {(part := cut.graph.component(name) or (name,))[-1]: part for name in members}
-        if len(members) > 1 and len(found := tasks(cut.graph, members)) > 1:
+    for unit, members in grouping.units.members.items():
+        tables |= {(part := grouping.graph.component(name) or (name,))[-1]: part for name in members}
+        if len(members) > 1 and len(found := tasks(grouping.graph, members)) > 1:
             inside[unit] = found
-    pools = {task: tuple(sorted({cut.options[name].pool for name in names} - {""})) for task, names in tables.items()}
-    outside = {task: units_read(cut.graph, cut.units.unit_of, names) for task, names in tables.items()}
+    pools = {
+        task: tuple(sorted({grouping.options[name].pool for name in names} - {""})) for task, names in tables.items()
+    }
+    outside = {task: units_read(grouping.graph, grouping.units.unit_of, names) for task, names in tables.items()}
     return UnitTasks(inside, tables, pools, outside)

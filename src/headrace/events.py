@@ -9,6 +9,8 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import re
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -452,6 +454,53 @@ def cycle_told(events: Events, by: str) -> Iterator[None]:
         yield
     finally:
         events.emit(CycleFinished(by))
+
+
+@contextlib.contextmanager
+def stage_told(events: Events, table: str, stage: str) -> Iterator[None]:
+    """Tell that a stage begins, and that it has ended, whatever became of it.
+
+    Args:
+        events: Where that is told.
+        table: The stream table, or the source that is landed.
+        stage: What is done.
+    """
+    events.emit(StageStarted(table, stage))
+    begin = time.perf_counter()
+    try:
+        yield
+    finally:
+        events.emit(StageFinished(table, stage, time.perf_counter() - begin))
+
+
+class StagesTold:
+    """Tells stages of which each ends where the next one begins, the last with the block.
+
+    Several threads may tell them.
+
+    Args:
+        events: Where that is told.
+        table: The stream table, or the source that is landed.
+    """
+
+    def __init__(self, events: Events, table: str) -> None:
+        self._events = events
+        self._table = table
+        self._running = contextlib.ExitStack()
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> StagesTold:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._running.close()
+
+    def begin(self, stage: str) -> None:
+        """Tell that the next stage begins."""
+        with self._lock:
+            self._running.close()
+            self._running.enter_context(stage_told(self._events, self._table, stage))
 
 
 class CyclesTold:

@@ -66,15 +66,15 @@ class Killer:
 
     def __init__(self, place: str) -> None:
         self.place = place
-        self.after: int | None = None
+        self.iterated = False
+        self.after = -1
 
     def __call__(self, event: Event) -> None:
         stage = getattr(event, "stage", "")
         print("event", type(event).__name__, stage, flush=True)
-        if isinstance(event, StageFinished) and stage == ITERATE:
-            self.after = 0
-        elif self.after is not None:
-            self.after += 1
+        round_ = stage.startswith(ITERATE)
+        self.iterated |= round_ and isinstance(event, StageFinished)
+        self.after += self.iterated and not round_
         begun = isinstance(event, StageStarted) and stage == f"{ITERATE}, {self.place}"
         if begun or self.place == f"after {self.after}":
             os.kill(os.getpid(), signal.SIGKILL)

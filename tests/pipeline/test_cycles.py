@@ -16,6 +16,7 @@ import headrace
 from headrace.api.facade import Headrace
 from headrace.config import Settings
 from headrace.errors import HeadraceError
+from headrace.events import Event, StageFinished, StageStarted
 
 SETUP = """
 CREATE TABLE {ns}.edges (s BIGINT, d BIGINT) USING iceberg;
@@ -82,7 +83,19 @@ def test_what_is_shown_makes_the_same_cycle_again(cyclic: Headrace, ns: str) -> 
 def test_two_tables_that_read_each_other(cyclic: Headrace, ns: str) -> None:
     hr, names = cyclic, (f"{ns}.odd", f"{ns}.even")
     hr.sql(SETUP.format(ns=ns))
+    heard: list[Event] = []
+    unsubscribe = hr.events.subscribe(heard.append)
     hr.sql(CLOSE.format(ns=ns))
+    unsubscribe()
+    stages = [(type(e), e.stage) for e in heard if isinstance(e, StageStarted | StageFinished)]
+    assert stages[:3] == [
+        (StageStarted, "iterate, round 1"),
+        (StageFinished, "iterate, round 1"),
+        (StageStarted, "iterate, round 2"),
+    ]
+    assert sorted(s for kind, s in stages if kind is StageStarted) == sorted(
+        s for kind, s in stages if kind is StageFinished
+    )
     edges = {(1, 2), (2, 1), (2, 3)}  # few and short: every step of a way is another round
     assert held(hr, ns) == ways(edges)
     assert len({row.publication for row in hr.history(limit=2)}) == 1

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 
 from headrace.catalog import Catalog, DatabaseSource, SourceStatus
 from headrace.errors import HeadraceError
-from headrace.events import StageStarted
 from headrace.graph.dag import Dag
 from headrace.landing.source_watch import SourceWatch
 from headrace.names import LAKE, TableName
 from headrace.results.source_results import LandingResult, LastError, SourceCheck, SourceHealth, SourceInfo
 from headrace.sources.registry import KINDS, kind_of, nodes_kind_of
-from headrace.sources.source_kind import SourceRequest, Tables
+from headrace.sources.source_kind import SourceRequest, Tables, Told
 
 if TYPE_CHECKING:
     from headrace.api.session import LazySpark
@@ -425,13 +424,9 @@ class Sources:
         """Return where landings of a source have their folders."""
         return f"{self._settings.warehouse.rstrip('/')}/_headrace/landing/{name}"
 
-    def _capture(self, source: DatabaseSource) -> Capture:
-        def told(stage: str) -> None:
-            self._events.emit(StageStarted(source.name, stage))
-
-        return kind_of(source.kind).open_capture(
-            source, self._folder(source.name), told, self._landings.get(source.name, 0)
-        )
+    def _capture(self, source: DatabaseSource, told: Told) -> Capture:
+        landings = self._landings.get(source.name, 0)
+        return kind_of(source.kind).open_capture(source, self._folder(source.name), told, landings)
 
 
 def _said(**options: object) -> dict[str, object]:

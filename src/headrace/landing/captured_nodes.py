@@ -15,7 +15,7 @@ from headrace.catalog import DatabaseSource, SourceStatus
 from headrace.catalog.records import Json
 from headrace.errors import HeadraceError
 from headrace.events import Notice
-from headrace.landing.lander import Lander, not_active
+from headrace.landing.lander import Lander, not_active, untold
 from headrace.results.source_results import LandingResult
 from headrace.sources.capture import Capture, Landing
 from headrace.sources.nodes.mirror_shapes import NODES
@@ -137,4 +137,4 @@ def _take_away(lander: Lander, source: DatabaseSource, node: str) -> None:
 def _only(lander: Lander, source: DatabaseSource, node: str) -> Capture:
     """Return the capture of one node."""
     options = {**source.options, NODES: {node: source.options[NODES][node]}}
-    return lander.open_capture(replace(source, options=options))
+    return lander.open_capture(replace(source, options=options), untold)

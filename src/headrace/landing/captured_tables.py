@@ -14,7 +14,7 @@ from headrace.catalog import DatabaseSource, Publication, SourceMove, SourceStat
 from headrace.catalog.records import Json
 from headrace.errors import HeadraceError, UserError
 from headrace.events import Notice
-from headrace.landing.lander import Lander, not_active, resources_of
+from headrace.landing.lander import Lander, not_active, resources_of, untold
 from headrace.names import TableName
 from headrace.refresh.held_leases import holding_leases
 from headrace.results.source_results import LandingResult
@@ -103,7 +103,7 @@ def _refuse_none(source: DatabaseSource, mirrors: Collection[TableName]) -> None
 def _tidy(lander: Lander, source: DatabaseSource) -> None:
     """Remove what the server keeps for dropped mirrors, or leave it to the next landing."""
     with suppress(HeadraceError):  # its connection string may not be set here
-        lander.open_capture(source).tidy()
+        lander.open_capture(source, untold).tidy()
         return
     lander.events.emit(
         Notice(f"The tables stay in the publication of source {source.name} until its server can be reached again.")

@@ -30,7 +30,16 @@ from headrace.catalog import (
     resource_of,
 )
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
-from headrace.events import Events, Notice, RefreshFailed, RefreshFinished, RefreshGivenUp, RefreshStarted, StageStarted
+from headrace.events import (
+    Events,
+    Notice,
+    RefreshFailed,
+    RefreshFinished,
+    RefreshGivenUp,
+    RefreshStarted,
+    StagesTold,
+    stage_told,
+)
 from headrace.frontier import Frontier
 from headrace.lake.metadata import TableMeta
 from headrace.lake.tables import create_log, create_namespace, create_table, new_suffix, stored_names, table_location
@@ -49,6 +58,7 @@ from headrace.semantics import Semantics
 from headrace.sources.capture import Capture, LandedTable, Landing
 from headrace.sources.nodes.nodes_capture import NodesCapture
 from headrace.sources.registry import kind_of
+from headrace.sources.source_kind import Told
 
 STRICT = Semantics(time_zone="UTC", ansi=True, case_sensitive=False)
 """Under which texts of a database become values: what does not fit is an error, never NULL."""
@@ -59,8 +69,13 @@ UNLIMITED = -1
 _Streams = tuple[Mapping[TableName, StreamTable], Mapping[TableName, Frontier]]
 """All stream tables, and where they stand."""
 
-Open = Callable[[DatabaseSource], Capture]
-"""Opens the capture of a source."""
+Open = Callable[[DatabaseSource, Told], Capture]
+"""Opens the capture of a source, which tells how far it is."""
+
+
+def untold(_: str) -> None:
+    """Tell nobody how far a capture is."""
+
 
 Read = Callable[[Capture, DatabaseSource], Landing]
 """Reads what is landed."""
@@ -238,7 +253,7 @@ class Lander:
         own = {m.name for m in source.mirrors}
         self.refuse_read(name, own)
         with holding_leases(self.catalog, resources_of(source), patience=self.patience) as leases:
-            capture = self.open_capture(source)
+            capture = self.open_capture(source, untold)
             try:
                 capture.remove()
             except HeadraceError as error:  # also a connection string that is not set here
@@ -276,7 +291,6 @@ class Lander:
             become: Gives the source with the options and mirrors that it has from then on.
         """
         self._began(name, "SNAPSHOT")
-        self.events.emit(StageStarted(name, "copy"))
         return self._landed(name, read, "SNAPSHOT", become)
 
     def _begin(self, name: str, begun: list[Capture]) -> LandingResult:
@@ -340,16 +354,20 @@ class Lander:
             stored = [t for m in source.mirrors for t in m.stored]
             self._refuse_foreign(source, stored)
             self.catalog.reset_staging(stored, held=leases())
-            capture = self.open_capture(source)
+            reading = StagesTold(self.events, name)
+            capture = self.open_capture(source, reading.begin)
             capture.sweep(ABANDONED)
             try:
-                landing = read(capture, source)
+                with reading:
+                    if mode == "SNAPSHOT":
+                        reading.begin("copy")
+                    landing = read(capture, source)
                 if landing.tables:
                     self._began(name, mode)
                 landing, moved = self._brought(source, capture, landing, leases)
                 if landing.keep_position:
-                    self.events.emit(StageStarted(name, "publish"))
-                    self._publish(before, source, landing, moved, leases())
+                    with stage_told(self.events, name, "publish"):
+                        self._publish(before, source, landing, moved, leases())
                 result = _result(name, landing, moved, time.perf_counter() - begin)
                 if landing.tables:  # at once: whoever waits for the rows need not wait until the source has let go
                     told = (result.inserted, result.deleted, result.seconds)
@@ -466,13 +484,13 @@ class Lander:
         ids = {name: OperationIds(base + 1 + place, len(parts)) for place, name in enumerate(parts)}
 
         def one(name: TableName) -> Moved:
-            self.events.emit(StageStarted(source.name, f"write {name}"))
             known = newest.get(name)
             version = 0 if known is None else known.version + 1
             before = {table: untouched(self.catalog, table) for table in mirrors[name].stored}
             hand, shared = self._handing(name, version, runner, read), landing.shared_keys.get(name)
             bringing = Mirroring(mirrors[name], version, runner, self._staged, before, ids[name], hand, shared)
-            return bringing.bring(parts[name])
+            with stage_told(self.events, source.name, f"write {name}"):
+                return bringing.bring(parts[name])
 
         with ThreadPoolExecutor(4, thread_name_prefix="headrace-land") as pool:
             moved = dict(zip(parts, pool.map(one, parts), strict=True))

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from headrace.catalog import Catalog
-from headrace.events import Events, StageFinished, StageStarted
+from headrace.events import Events, stage_told
 from headrace.lake.metadata import TableMeta
 from headrace.names import TableName
 from headrace.physical.facts import Facts
@@ -80,12 +80,11 @@ class RunContext:
             policy: How its rows are kept, as far as is known before it runs.
         """
         table, run = str(self.facts.name), StepRun(stage, Policy.STORED if isinstance(stage, Write) else policy)
-        self.events.emit(StageStarted(table, stage.title))
-        start = time.perf_counter()
-        yield run
-        seconds = time.perf_counter() - start
-        self.outcome.seconds[stage.title] = round(self.outcome.seconds.get(stage.title, 0.0) + seconds, 4)
-        self.events.emit(StageFinished(table, stage.title, seconds))
+        with stage_told(self.events, table, stage.title):
+            start = time.perf_counter()
+            yield run
+            seconds = time.perf_counter() - start
+            self.outcome.seconds[stage.title] = round(self.outcome.seconds.get(stage.title, 0.0) + seconds, 4)
         run.seconds = round(seconds, 4)
         self.outcome.steps.append(run)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,7 +18,7 @@ from catalog_kit.samples import lake, see
 from headrace.api.facade import Headrace
 from headrace.catalog import Catalog, DatabaseSource, Mirror, Publication, SourceMove, SourceStatus
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
-from headrace.events import Events, RefreshFailed, RefreshGivenUp, RefreshStarted, StageStarted
+from headrace.events import Events, RefreshFailed, RefreshGivenUp, RefreshStarted, StageFinished, StageStarted
 from headrace.landing.captured_nodes import add_node, drop_node, move_node
 from headrace.landing.captured_tables import add_tables
 from headrace.landing.lander import Lander, source_resource
@@ -36,7 +37,8 @@ MIRROR = Mirror(lake("shop.items"), lake("_headrace.shop_items_log"))
 class Still:
     """A capture of a database in which nothing happens, and never all is read."""
 
-    def __init__(self, _: DatabaseSource) -> None:
+    def __init__(self, _: DatabaseSource, told: Callable[[str], None] = lambda _: None) -> None:
+        self.told = told
         self.caught_up = False
 
     def begin(self) -> Landing:
@@ -64,12 +66,13 @@ class Installed(Still):
     slots: ClassVar[set[str]] = set()
     refused = False
 
-    def __init__(self, source: DatabaseSource) -> None:
-        super().__init__(source)
+    def __init__(self, source: DatabaseSource, told: Callable[[str], None] = lambda _: None) -> None:
+        super().__init__(source, told)
         self.mine = {node: of["slot"] for node, of in source.options["nodes"].items()}
 
     def renew(self, position: Mapping[str, Any], _: object) -> Landing:
         at = position["nodes"]
+        self.told("copy: 1 row")
         self.slots.update(slot for node, slot in self.mine.items() if node not in at)
         if self.refused:
             raise EnvironmentFault("SOURCE_BUSY", "Others hold it.")
@@ -222,7 +225,24 @@ def test_who_follows_events_waits_for_no_end_of_a_copy_that_comes_to_nothing(
                 lander.resnapshot("shop", [MIRROR.name])
         else:
             lander.resnapshot("shop", [MIRROR.name])
-    assert [type(event) for event in told if not isinstance(event, StageStarted)] == [RefreshStarted, RefreshGivenUp]
+    ends = [type(event) for event in told if not isinstance(event, StageStarted | StageFinished)]
+    assert ends == [RefreshStarted, RefreshGivenUp]
+
+
+@pytest.mark.parametrize("refused", [True, False])
+def test_each_stage_of_a_landing_ends_where_the_next_one_begins(
+    sharded: Callable[..., Behind], monkeypatch: pytest.MonkeyPatch, refused: bool
+) -> None:
+    """Also where it fails."""
+    monkeypatch.setattr(Installed, "refused", refused)
+    lander, told = sharded(), list[object]()
+    lander.events.subscribe(told.append)
+    with pytest.raises(EnvironmentFault, match="SOURCE_BUSY") if refused else nullcontext():
+        lander.resnapshot("shop", [MIRROR.name])
+    stages = [(type(e), e.stage) for e in told if isinstance(e, StageStarted | StageFinished)]
+    done = ["copy", "copy: 1 row"] if refused else ["copy", "copy: 1 row", "publish"]
+    assert stages == [(kind, stage) for stage in done for kind in (StageStarted, StageFinished)]
+    assert isinstance(told[len(stages) + 1], RefreshFailed if refused else RefreshGivenUp)
 
 
 def test_a_landing_ends_between_two_publications(hr: Headrace, catalog: Catalog) -> None:
@@ -260,7 +280,7 @@ def test_nodes_that_nothing_is_landed_without_are_named_by_the_source(hr: Headra
                 raise down[position["lsn"]]
             return super().land(position)
 
-    def opened(source: DatabaseSource) -> NodesCapture:
+    def opened(source: DatabaseSource, _: object) -> NodesCapture:
         return NodesCapture(NodeSet({name: Node(source) for name in at}, {}, strict=True))
 
     def failures() -> dict[str, str]:
@@ -299,7 +319,7 @@ def test_a_key_on_two_nodes_is_told_once_though_another_node_is_down_meanwhile(
                 raise gone
             return super().land(position)
 
-    def opened(source: DatabaseSource) -> NodesCapture:
+    def opened(source: DatabaseSource, _: object) -> NodesCapture:
         return NodesCapture(NodeSet({name: Node(source) for name in at}, {}, strict=True))
 
     def brought(_: object, capture: NodesCapture, landing: Landing, *__: object) -> tuple[Landing, dict[Any, Any]]:
@@ -332,7 +352,7 @@ def test_a_move_that_fails_is_no_failure_of_the_shard_that_stays(hr: Headrace, s
         def begin(self) -> Landing:
             raise EnvironmentFault("SOURCE_LOST", "is gone")
 
-    def opened(source: DatabaseSource) -> NodesCapture:
+    def opened(source: DatabaseSource, _: object) -> NodesCapture:
         return NodesCapture(NodeSet({name: Gone(source) for name in source.options["nodes"]}, {}))
 
     landing = Lander(hr._catalog, hr._lazy, Events(), "file:///nowhere", 2, opened, {})

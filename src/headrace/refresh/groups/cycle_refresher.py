@@ -16,7 +16,7 @@ from headrace.cost.mode_choice import Choice
 from headrace.definitions.compiled_views import CompiledViews
 from headrace.definitions.foreign_caches import look_anew
 from headrace.errors import InternalError
-from headrace.events import Events, RefreshStarted, StageFinished, StageStarted
+from headrace.events import Events, RefreshStarted, StagesTold
 from headrace.names import WEIGHT, TableName, quote
 from headrace.physical.facts import Facts, SourceFacts
 from headrace.physical.shared_changes import SharedChanges
@@ -216,19 +216,19 @@ class CycleRefresher:
         runner = self._runner(facts)
         look_anew((s.name for own in facts for s in own.sources), runner)
         onwards, first = choice.mode is Mode.DIFFERENTIAL, str(facts[0].name)
+        rounds = StagesTold(self.events, first)
         fixpoint = Fixpoint(
             {own.name: _member(own, views[own.name], onwards=onwards) for own in facts},
             runner,
             tag=tag,
             limit=self.defaults.max_cycle_rounds,
-            tell=lambda number: self.events.emit(StageStarted(first, f"{ITERATE}, round {number}")),
+            tell=lambda number: rounds.begin(f"{ITERATE}, round {number}"),
         )
         begin = time.perf_counter()
         try:
-            with runner.jobs(f"refresh {first}") as counted:
+            with runner.jobs(f"refresh {first}") as counted, rounds:
                 fixpoint.onwards() if onwards else fixpoint.from_nothing()
             iterated = time.perf_counter() - begin
-            self.events.emit(StageFinished(first, ITERATE, iterated))
             stored = {own.name: self._stored(own, fixpoint, runner, onwards=onwards) for own in facts}
         finally:
             fixpoint.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import replace
 
-from headrace.algebra.plain_zeros import plain_zeros
+from headrace.algebra.plain_values import plain_values
 from headrace.algebra.relations import Empty, Project, Relation, Stored, TopK
 from headrace.algebra.scalar import Scalar, column
 from headrace.algebra.schema import Column
@@ -115,7 +115,7 @@ def delta_program(
         found = inner_aggregates.follow(tree, _own(tree, views), views.aggregates, change, program)
     else:
         found = program(tree, change)
-    return None if found is None else _stored(optimizer.derived(found, change.repeated), plain_zeros(output))
+    return None if found is None else _stored(optimizer.derived(found, change.repeated), plain_values(output))
 
 
 def _stored(program: DeltaProgram, plain: Mapping[str, Scalar]) -> DeltaProgram:

@@ -86,7 +86,7 @@ def loose_columns(columns: Sequence[str], exact: Set[str], types: Mapping[str, s
 
 
 def consolidated_apart(change: Relation, loose: Mapping[str, str]) -> Relation:
-    """Add up the weights of rows that are the same, which 0.0 and -0.0 are not.
+    """Add up the weights of rows that are the same; equal ones need not be, as 0.0 and -0.0.
 
     Rows with values that cannot be grouped by, such as variants, or of which that is not known, stay as they are.
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import count, takewhile
 from typing import Any
 
-from headrace.algebra.plain_zeros import in_plain_zeros
+from headrace.algebra.plain_values import in_plain_values
 from headrace.algebra.relations import Relation, Stored
 from headrace.compiler.compiled_view import CompiledView
 from headrace.definitions.user_text import bind_text
@@ -334,7 +334,7 @@ def overwrite_state(facts: Facts, query: str, *reads: str) -> Write:
         query: The query.
         reads: Views that it reads.
     """
-    return overwrite(facts.state, in_plain_zeros(query, facts.details.output), *reads)
+    return overwrite(facts.state, in_plain_values(query, facts.details.output), *reads)
 
 
 def overwrite(table: TableName, query: str, *reads: str) -> Write:

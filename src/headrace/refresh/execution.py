@@ -9,9 +9,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from headrace.algebra.properties.order import equal_means_same
 from headrace.algebra.relations import Relation, Stored
 from headrace.algebra.schema import Column
-from headrace.algebra.types import followed, mentions
+from headrace.algebra.types import followed
 from headrace.catalog import Catalog
 from headrace.compiler.compiled_view import CompiledView
 from headrace.errors import InternalError
@@ -265,8 +266,8 @@ class Run:
 def _difference(columns: tuple[Column, ...]) -> Relation:
     """Return the change from a table's old rows to its new ones.
 
-    Of what cannot be compared, such as a variant, everything leaves and everything comes. Zeros of both signs are told
-    apart: rows that were stored before zeros lost their sign may have been read with it.
+    Of what cannot be compared, such as a variant, everything leaves and everything comes. Values that are equal and
+    not the same are told apart: rows stored before those had one form only may have been read in the other.
 
     Args:
         columns: The table's columns.
@@ -275,4 +276,4 @@ def _difference(columns: tuple[Column, ...]) -> Relation:
     change = exchanged(Stored(OLD_ROWS, names), Stored(NEW_ROWS, names))
     if incomparable(columns) or not all(followed(c.type) for c in columns):
         return change
-    return consolidated_apart(change, {c.name: c.type for c in columns if mentions(c.type, "float", "double")})
+    return consolidated_apart(change, {c.name: c.type for c in columns if not equal_means_same(c.type)})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from headrace.algebra.relations import WindowCall
 from headrace.algebra.scalar import Scalar, column
-from headrace.algebra.types import groupable, mentions
+from headrace.algebra.types import divided, groupable, mentions
 from headrace.algebra.words import Kind, Words, closing, render, unbracketed
 
 _CHOOSING = frozenset({"any_value", "first", "first_value", "last", "last_value", "max_by", "min_by", "nth_value"})
@@ -25,7 +25,10 @@ def positional(call: WindowCall) -> bool:
 
 
 def equal_means_same(type_: str) -> bool:
-    """Return whether equal values are identical, unlike 0.0 and -0.0 or collated texts."""
+    """Return whether equal values are the same.
+
+    They need not be of floats, with 0.0 and -0.0, of maps, with entries in any order, and of collated texts.
+    """
     return groupable(type_) and not mentions(type_, "float", "double", "real") and "collate" not in type_.lower()
 
 
@@ -54,13 +57,19 @@ _LEAST = len(("CAST", "(", "x", "AS", "STRING", ")"))
 def told_apart(value: str, type_: str) -> str:
     """Write what is different for values that are equal and not the same.
 
-    Of numbers it is NULL but for zeros: nearly all are, and a text of each would cost more than what it is for.
+    Of numbers it is NULL but for zeros: nearly all are, and a text of each would cost more than what it is for. Of maps
+    it is the order of their keys, for the same reason, where nothing else can differ.
 
     Args:
         value: The value, in SQL.
         type_: Its type.
     """
-    return f"CASE WHEN {value} = 0 THEN CAST({value} AS STRING) END" if is_float(type_) else f"CAST({value} AS STRING)"
+    if is_float(type_):
+        return f"CASE WHEN {value} = 0 THEN CAST({value} AS STRING) END"
+    kind, inner = divided(type_)
+    if kind == "map" and all(map(equal_means_same, inner)):
+        return f"map_keys({value})"
+    return f"CAST({value} AS STRING)"
 
 
 def unbracketed_sql(words: Words) -> str:

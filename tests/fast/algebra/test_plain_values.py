@@ -1,10 +1,10 @@
-"""What is stored of zeros: none has a sign."""
+"""What is stored of zeros and maps: no sign, and entries sorted."""
 
 from __future__ import annotations
 
 import pytest
 
-from headrace.algebra.plain_zeros import in_plain_zeros, plain_zeros
+from headrace.algebra.plain_values import in_plain_values, plain_values
 from headrace.algebra.schema import Column
 
 K = Column("k", "int")
@@ -15,6 +15,7 @@ K = Column("k", "int")
     [
         ("double", "CASE WHEN `f` = 0 THEN CAST(0 AS double) ELSE `f` END"),
         ("float", "CASE WHEN `f` = 0 THEN CAST(0 AS float) ELSE `f` END"),
+        ("map<string,string>", "map_from_entries(array_sort(map_entries(`f`)))"),
         ("array<float>", "transform(`f`, x0 -> CASE WHEN x0 = 0 THEN CAST(0 AS float) ELSE x0 END)"),
         (
             "struct<a:int,x:array<array<double>>>",
@@ -23,17 +24,17 @@ K = Column("k", "int")
         ),
     ],
 )
-def test_floats_at_any_depth(type_: str, stored: str) -> None:
+def test_floats_at_any_depth_and_maps(type_: str, stored: str) -> None:
     columns = (K, Column("f", type_))
-    assert {name: scalar.sql for name, scalar in plain_zeros(columns).items()} == {"f": stored}
-    assert in_plain_zeros("SELECT 1 -- all", columns) == f"SELECT `k`, {stored} AS `f` FROM (\nSELECT 1 -- all\n)"
+    assert {name: scalar.sql for name, scalar in plain_values(columns).items()} == {"f": stored}
+    assert in_plain_values("SELECT 1 -- all", columns) == f"SELECT `k`, {stored} AS `f` FROM (\nSELECT 1 -- all\n)"
 
 
 @pytest.mark.parametrize("type_", ["decimal(9,2)", "struct<double:int>", "struct<a b:double>", "string"])
 def test_others_stay(type_: str) -> None:
-    assert plain_zeros((K, Column("f", type_))) == {}
-    assert in_plain_zeros("SELECT 1", (K, Column("f", type_))) == "SELECT 1"
+    assert plain_values((K, Column("f", type_))) == {}
+    assert in_plain_values("SELECT 1", (K, Column("f", type_))) == "SELECT 1"
 
 
 def test_of_rows_that_cannot_be_compared_all_leave_and_come() -> None:
-    assert plain_zeros((Column("f", "double"), Column("v", "variant"))) == {}
+    assert plain_values((Column("f", "double"), Column("v", "variant"))) == {}

@@ -1,8 +1,8 @@
-"""Zeros as stream tables store them: without a sign.
+"""Values as stream tables store them: zeros without a sign, maps sorted by key.
 
-0.0 and -0.0 are equal, so that which of them is stored is open wherever rows are grouped, compared, or deleted by their
-values. What reads a stream table can tell them apart, by their texts. So that its rows and its change log agree, both
-have the plain zero only.
+0.0 and -0.0 are equal, and so are maps with their entries in another order, so that which of them is stored is open
+wherever rows are grouped, compared, or deleted by their values. What reads a stream table can tell them apart, by their
+texts. So that its rows and its change log agree, both have the zero without a sign, and entries sorted by key.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from headrace.algebra.types import divided, field_names, followed, mentions
 from headrace.names import quote
 
 
-def plain_zeros(columns: Sequence[Column]) -> Mapping[str, Scalar]:
-    """Return the values of those columns that may have zeros of both signs, without the sign.
+def plain_values(columns: Sequence[Column]) -> Mapping[str, Scalar]:
+    """Return what is stored of columns that may have equal values that are not the same.
 
     None where some column cannot be compared: all rows leave and come then at each change.
 
@@ -30,14 +30,14 @@ def plain_zeros(columns: Sequence[Column]) -> Mapping[str, Scalar]:
     return {name: compose(text, x=column(name)) for name, text in found if text != "{x}"}
 
 
-def in_plain_zeros(query: str, columns: Sequence[Column]) -> str:
-    """Return a query whose zeros have no sign.
+def in_plain_values(query: str, columns: Sequence[Column]) -> str:
+    """Return a query whose values are those to store.
 
     Args:
         query: The query, in SQL.
         columns: Its columns.
     """
-    plain = plain_zeros(columns)
+    plain = plain_values(columns)
     if not plain:
         return query
     listed = (f"{plain[c.name].sql} AS {quote(c.name)}" if c.name in plain else quote(c.name) for c in columns)
@@ -45,12 +45,14 @@ def in_plain_zeros(query: str, columns: Sequence[Column]) -> str:
 
 
 def _plain(value: str, type_: str, depth: int = 0) -> str:
-    """Write a value without signs of zeros, but for fields whose names are several words."""
+    """Write the value to store for one, but for fields whose names are several words."""
     if is_float(type_):
         return f"CASE WHEN {value} = 0 THEN CAST(0 AS {type_}) ELSE {value} END"
-    if not mentions(type_, "float", "double"):
+    if not mentions(type_, "float", "double", "map"):
         return value
     kind, inner = divided(type_)
+    if kind == "map":
+        return f"map_from_entries(array_sort(map_entries({value})))"
     if kind == "array":
         name = f"x{depth}"
         return f"transform({value}, {name} -> {_plain(name, inner[0], depth + 1)})"

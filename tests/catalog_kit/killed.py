@@ -1,12 +1,8 @@
-"""Child processes that kill themselves, by SIGKILL, in the middle of what they do to a catalog.
-
-Children come from a fork server that has imported everything, so that a hundred of them take seconds.
-"""
+"""Child processes that kill themselves, by SIGKILL, in the middle of what they do to a catalog."""
 
 from __future__ import annotations
 
 import itertools
-import multiprocessing
 import os
 import signal
 from collections.abc import Callable
@@ -15,18 +11,18 @@ from multiprocessing.process import BaseProcess
 import sqlalchemy as sa
 from sqlalchemy.engine import Engine
 
+from catalog_kit.forking import forking, preload
 from headrace.catalog import Catalog, Publication
 
 SURVIVED = 0
 KILLED = -signal.SIGKILL
 
-_context = multiprocessing.get_context("forkserver")
-_context.set_forkserver_preload(["catalog_kit.killed", "psycopg", "alembic.command", "catalog_kit.samples"])
+preload(__name__, "catalog_kit.samples", "psycopg", "alembic.command")
 
 
 def die_at(point: int, work: Callable[..., None], *arguments: object) -> int:
     """Run work in a child that is killed before its n-th statement, or commit, or after the last; the exit code."""
-    child = _context.Process(target=_doomed, args=(point, work, *arguments))
+    child = forking().Process(target=_doomed, args=(point, work, *arguments))
     child.start()
     child.join(60)
     code = child.exitcode
@@ -37,7 +33,7 @@ def die_at(point: int, work: Callable[..., None], *arguments: object) -> int:
 
 def start(work: Callable[..., None], *arguments: object) -> BaseProcess:
     """Run work in a child that the caller kills."""
-    child = _context.Process(target=work, args=arguments, daemon=True)
+    child = forking().Process(target=work, args=arguments, daemon=True)
     child.start()
     return child
 

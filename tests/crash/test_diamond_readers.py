@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from catalog_kit.killed import _context
+from catalog_kit.forking import forking
 from kit.long_tests import LONG
 from kit.pipelines import Lake, PublishingWorker, contents, define, mixed, scheduler
 from kit.waiting import running
@@ -62,8 +62,8 @@ def test_a_mixture_is_seen_only_where_it_is_allowed(tmp_path: Path, consistency:
         define(catalog, "b: a; c: a; x: c; d: b x", d={"diamond_consistency": consistency})
         worker = PublishingWorker(lake, catalog, seconds=lambda name: 0.005 if name.table == "c" else 0.0)
         scheduler(catalog, worker, default_schedule=AT_ONCE).run(stopping, once=True)
-        found, stop, seen = _context.Queue(), _context.Event(), _context.Value("i", 0)
-        reader = _context.Process(target=poll, args=(url, tmp_path, found, stop, seen), daemon=True)
+        found, stop, seen = forking().Queue(), forking().Event(), forking().Value("i", 0)
+        reader = forking().Process(target=poll, args=(url, tmp_path, found, stop, seen), daemon=True)
         reader.start()
         with running(scheduler(catalog, worker, default_schedule=AT_ONCE, poll=0.002).run, grace=600):
             for _ in range(STEPS):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import random
 import re
 import threading
@@ -15,6 +14,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 import psycopg
+from catalog_kit.forking import forking, preload
 from pyiceberg.table import StaticTable
 
 from headrace.api.facade import Headrace
@@ -99,8 +99,7 @@ Sum = tuple[Sequence[TableName], str]
 LOOK_BACK = 4
 """So many publications, at the most; each third look."""
 
-_context = multiprocessing.get_context("forkserver")
-_context.set_forkserver_preload(["kit.pg_bank"])
+preload(__name__)
 
 
 @dataclass(slots=True)
@@ -128,9 +127,9 @@ def watched(catalog_url: str, sums: Sequence[Sum], whole: int = TOTAL) -> Iterat
     Yields:
         The reader.
     """
-    ours, theirs = _context.Pipe()
-    watching = Watching(_context.Value("i", 0))
-    child = _context.Process(target=_watch, args=(theirs, catalog_url, sums, whole, watching.back), daemon=True)
+    ours, theirs = forking().Pipe()
+    watching = Watching(forking().Value("i", 0))
+    child = forking().Process(target=_watch, args=(theirs, catalog_url, sums, whole, watching.back), daemon=True)
     child.start()
     theirs.close()
     try:

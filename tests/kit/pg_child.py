@@ -5,14 +5,16 @@ They come from a fork server, so that their peak does not begin at what the test
 
 from __future__ import annotations
 
-import multiprocessing
 import resource
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
+
+from catalog_kit.forking import forking, preload
 
 from headrace.sources.capture import Landing
 from headrace.sources.postgres.spool.spool import Spool
@@ -23,10 +25,15 @@ from headrace.sources.postgres.wal.wal_capture import LIMIT, Captured, PostgresC
 UNIT = 1 if sys.platform == "darwin" else 1024
 """Bytes in which the system counts memory."""
 
+BEGINS = "begins"
+"""Told by a child when it has all that it needs, and reads from then on."""
+
 Way = type[PostgresCapture | AutoCapture]
 
-_context = multiprocessing.get_context("forkserver")
-_context.set_forkserver_preload(["kit.pg_child", "psycopg", "pyarrow.csv", "pyarrow.parquet"])
+LIBRARIES = ("psycopg", "pyarrow.compute", "pyarrow.csv", "pyarrow.parquet")
+"""What capture imports when it first needs it."""
+
+preload(__name__, *LIBRARIES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,21 +75,21 @@ def land(
         position: What is landed.
         limit: Messages of one landing, about.
         most: Changes that are held in memory at most.
-        killed_after: Seconds after which the child is killed, unless it is done by then.
+        killed_after: Seconds of reading after which the child is killed, unless it is done by then.
 
     Returns:
         The landing; None where the child was killed, or what it did failed.
     """
-    ours, theirs = _context.Pipe(duplex=False)
-    child = _context.Process(target=_landed, args=(theirs, way, captured, folder, position, limit, most))
+    ours, theirs = forking().Pipe(duplex=False)
+    child = forking().Process(target=_landed, args=(theirs, way, captured, folder, position, limit, most))
     child.start()
     theirs.close()
     try:
-        if ours.poll(killed_after):
-            measured: Measured = ours.recv()
-            return measured
-    except EOFError:
-        pass
+        assert ours.recv() == BEGINS
+        with suppress(EOFError):
+            if ours.poll(killed_after):
+                measured: Measured = ours.recv()
+                return measured
     finally:
         child.kill()
         child.join()
@@ -96,6 +103,7 @@ def _landed(
 ) -> None:
     capture = way(captured, Spool(str(folder)), limit=limit, most=most)
     before = _peak()
+    told.send(BEGINS)
     landing = capture.land(position)
     told.send(Measured(landing, before, _peak()))
 

@@ -109,7 +109,7 @@ class Interrupted:
     def _attempt(self) -> Landing | None:
         limit, happens = self._chance.choice((20, LIMIT)), self._chance.random()
         if happens < 0.15:
-            after = self._chance.uniform(0.0, 0.08)
+            after = self._chance.uniform(0.0, 0.2)  # about as long as a landing takes
             measured = pg_child.land(
                 self._way, self._what(), self._folder, self._position, limit=limit, most=30, killed_after=after
             )

@@ -6,24 +6,25 @@ They come from a fork server, so that what they patch, and their death, are nobo
 from __future__ import annotations
 
 import itertools
-import multiprocessing
 import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from catalog_kit.forking import forking, preload
+
 from headrace.sources.postgres.snapshot import snapshots
 from headrace.sources.postgres.snapshot.copy_ledger import Ledger
 from headrace.sources.postgres.wal.wal_capture import PostgresCapture
 from kit.mirrored import Follower
+from kit.pg_child import LIBRARIES
 
 KILLED = -signal.SIGKILL
 PAGES = 4
 """Pages of a part, so that small tables have several."""
 
-_context = multiprocessing.get_context("forkserver")
-_context.set_forkserver_preload(["kit.pg_snapshot_killed", "psycopg", "pyarrow.csv", "pyarrow.parquet"])
+preload(__name__, *LIBRARIES)
 
 
 def begin_until(point: int, url: str, folder: Path, tables: tuple[str, ...], way: type[PostgresCapture]) -> int:
@@ -31,7 +32,7 @@ def begin_until(point: int, url: str, folder: Path, tables: tuple[str, ...], way
 
     A point is where a part has been written, and where it is marked as whole; also a part of an earlier attempt.
     """
-    child = _context.Process(target=_doomed, args=(point, url, folder, tables, way))
+    child = forking().Process(target=_doomed, args=(point, url, folder, tables, way))
     child.start()
     child.join(600)
     code = child.exitcode

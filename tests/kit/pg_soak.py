@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import statistics
 import time
 from collections.abc import Mapping, Sequence
@@ -13,6 +12,7 @@ from typing import Any
 
 import psutil
 import psycopg
+from catalog_kit.forking import forking, preload
 
 from headrace.errors import HeadraceError
 from headrace.names import TableName
@@ -27,8 +27,7 @@ MIB = 1 << 20
 WARM = 0.2
 """Share of the time after which a process is expected to have what it needs."""
 
-_context = multiprocessing.get_context("forkserver")
-_context.set_forkserver_preload(["kit.pg_soak", "psycopg", "pyarrow.csv", "pyarrow.parquet"])
+preload(__name__)
 
 
 def _land(told: Connection, way: Way, folder: Path) -> None:
@@ -114,8 +113,8 @@ class Soaked:
         self.mirrors.publish(landing)
         capture.clear()
         self.position: Mapping[str, Any] = landing.position
-        self._pipe, theirs = _context.Pipe()
-        self._child = _context.Process(target=_land, args=(theirs, way, folder), daemon=True)
+        self._pipe, theirs = forking().Pipe()
+        self._child = forking().Process(target=_land, args=(theirs, way, folder), daemon=True)
         self._child.start()
         theirs.close()
 

@@ -29,6 +29,7 @@ from headrace.events import (
     Notice,
     RefreshFailed,
     RefreshFinished,
+    RefreshGivenUp,
     RefreshStarted,
     SinkFailed,
     SinkWritten,
@@ -172,6 +173,36 @@ def test_failures_and_what_comes_to_nothing(project: Settings, server: Receiver)
     assert server.requests[0][1]["Authorization"].startswith("Bearer /")
 
 
+def test_a_refresh_that_goes_on_in_another_mode_is_one_run(project: Settings, server: Receiver) -> None:
+    told(
+        to_lineage(project, server.url),
+        RefreshStarted("s.b", "DIFFERENTIAL", None, ()),
+        RefreshStarted("s.b", "FULL", "CHANGE_FAILED", ()),
+        RefreshFinished("s.b", "FULL", 3, 1, 0.2),
+    )
+    assert [e["eventType"] for e in server.documents] == ["START", "COMPLETE"]
+    assert len({e["run"]["runId"] for e in server.documents}) == 1
+    refresh = server.documents[1]["run"]["facets"]["headrace_refresh"]
+    assert (refresh["mode"], refresh["reason"]) == ("FULL", "CHANGE_FAILED")
+
+
+def test_an_attempt_that_is_given_up_ends_before_the_next_one(project: Settings, server: Receiver) -> None:
+    attempt = RefreshStarted("s.b", "DIFFERENTIAL", None, ())
+    told(
+        to_lineage(project, server.url),
+        CycleStarted("schedule"),
+        attempt,
+        RefreshGivenUp("s.b"),
+        RefreshGivenUp("s.c"),  # which never began
+        attempt,
+        RefreshFinished("s.b", "DIFFERENTIAL", 3, 1, 0.0),
+        CycleFinished("schedule"),
+    )
+    runs = [(e["eventType"], e["run"]["runId"]) for e in server.documents if e["job"]["name"] != "cycle"]
+    assert [kind for kind, _ in runs] == ["START", "ABORT", "START", "COMPLETE"]
+    assert runs[0][1] == runs[1][1] != runs[2][1] == runs[3][1]
+
+
 def test_landings_and_sinks_are_runs(project: Settings, server: Receiver) -> None:
     url = "postgresql://reader@db.example.com/crm"
     with Catalog.open(project.catalog_url) as catalog:
@@ -271,6 +302,22 @@ def test_spans_of_cycle_refresh_and_stages(project: Settings, server: Receiver) 
     assert attributes(cycle) == {"headrace.started_by": "refresh"}
     service = attributes(found["cycle"][1])
     assert (service["service.name"], service["headrace.project"]) == ("headrace", project.root.name)
+
+
+def test_stages_before_a_fall_back_to_full_stay_in_the_trace(project: Settings, server: Receiver) -> None:
+    told(
+        to_traces(project, server.url),
+        RefreshStarted("s.b", "DIFFERENTIAL", None, ()),
+        StageStarted("s.b", "compute change"),
+        StageFinished("s.b", "compute change", 0.1),
+        RefreshStarted("s.b", "FULL", "CHANGE_FAILED", ()),
+        StageStarted("s.b", "overwrite"),
+        StageFinished("s.b", "overwrite", 0.1),
+        RefreshFinished("s.b", "FULL", 3, 1, 0.0),
+    )
+    found = spans_of(server)
+    assert found.keys() == {"refresh s.b", "compute change", "overwrite"}
+    assert attributes(found["refresh s.b"][0])["headrace.reason"] == "CHANGE_FAILED"
 
 
 def test_failures_are_spans_with_a_code(project: Settings, server: Receiver) -> None:

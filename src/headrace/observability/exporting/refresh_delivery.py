@@ -15,6 +15,7 @@ from headrace.events import (
     Notice,
     RefreshFailed,
     RefreshFinished,
+    RefreshGivenUp,
     RefreshStarted,
     SinkFailed,
     SinkWritten,
@@ -31,6 +32,7 @@ FOLLOWED = (
     StageFinished,
     RefreshFinished,
     RefreshFailed,
+    RefreshGivenUp,
     SinkWritten,
     SinkFailed,
 )
@@ -74,7 +76,7 @@ class Refresh:
         rows_deleted: Rows that left.
         code: Why it failed; "" where it did not.
         message: The same in a sentence.
-        abandoned: Whether its cycle ended without it, since another member of its group failed.
+        abandoned: Whether it came to nothing without having failed, such as where another member of its group did.
     """
 
     table: str
@@ -157,6 +159,9 @@ class RefreshDelivery(EventDelivery):
                 self._cycles -= 1
                 if not self._cycles:
                     self._end_cycle(at)
+            case RefreshStarted() if event.table in self._refreshes:  # it goes on in another way
+                found = self._refreshes[event.table]
+                found.mode, found.reason = event.mode, event.reason
             case RefreshStarted():
                 found = self._refreshes[event.table] = Refresh(event.table, at, event.mode, event.reason)
                 self.began(found)
@@ -174,6 +179,8 @@ class RefreshDelivery(EventDelivery):
                 found = self._known(event.table, at)
                 found.end, found.code, found.message = at, event.code, event.message
                 self.ended(found)
+            case RefreshGivenUp() if event.table in self._refreshes:
+                self._abandon(self._refreshes.pop(event.table), at)
             case SinkWritten() | SinkFailed():
                 self.wrote(event, at)
 
@@ -187,13 +194,17 @@ class RefreshDelivery(EventDelivery):
                 stage.end = at
                 return
 
+    def _abandon(self, refresh: Refresh, at: int) -> None:
+        """End what has come to nothing."""
+        refresh.end, refresh.abandoned = at, True
+        self.ended(refresh)
+
     def _end_cycle(self, at: int) -> None:
         """End what has not ended by itself, then the cycle."""
         left, self._refreshes = list(self._refreshes.values()), {}
         try:
             for refresh in left:
-                refresh.end, refresh.abandoned = at, True
-                self.ended(refresh)
+                self._abandon(refresh, at)
         finally:
             self.cycle_ended(at)
 

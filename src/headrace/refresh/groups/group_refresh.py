@@ -37,6 +37,7 @@ from headrace.refresh.publishing import Publishing
 from headrace.refresh.repair import Restored, lost_files, restore
 from headrace.results.refresh_results import Mode, RefreshResult
 
+LEASE_HELD = "LEASE_HELD"
 NOT_READY = "INPUT_NOT_READY"
 """Code of the error that gives up a group because of what it reads; no member of it has failed."""
 
@@ -234,8 +235,10 @@ class GroupRefresh:
             anew = [table for one in self._anew.values() for table in one.stored]
             self._publishing.put_back([*written, *begun, *anew], self._leases())
         self._stack.close()
-        if len(self._order.names) > 1:
-            self._publishing.tell_given_up(self._order.names)
+        told = isinstance(error, HeadraceError) and error.code not in (NOT_READY, LEASE_HELD)
+        if len(self._order.names) > 1:  # of the one that failed, its failure is the end
+            failed = self._blamed[0] if told else None
+            self._publishing.tell_given_up([name for name in self._order.names if name != failed])
         if isinstance(error, HeadraceError) and error.code == NOT_READY:
             self._publishing.given_up(self._done, error)
         elif isinstance(error, HeadraceError):

@@ -1,0 +1,39 @@
+"""What is told of the members of a group whose refresh comes to nothing."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from catalog_kit.samples import lake
+
+from headrace.clock import SystemClock
+from headrace.errors import EnvironmentFault
+from headrace.events import Event, Events, RefreshFailed, RefreshGivenUp
+from headrace.refresh.groups.group_refresh import GroupRefresh, Order
+from headrace.refresh.publishing import Publishing
+
+A, B = lake("s.a"), lake("s.b")
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (EnvironmentFault("DISK_FULL", "There is no room."), {"s.a": [RefreshFailed], "s.b": [RefreshGivenUp]}),
+        (EnvironmentFault("LEASE_HELD", "Others have it."), {"s.a": [RefreshGivenUp], "s.b": [RefreshGivenUp]}),
+        (EnvironmentFault("INPUT_NOT_READY", "It is not."), {"s.a": [RefreshGivenUp], "s.b": [RefreshGivenUp]}),
+        (KeyboardInterrupt(), {"s.a": [RefreshGivenUp], "s.b": [RefreshGivenUp]}),
+    ],
+)
+def test_each_member_ends_once(error: BaseException, expected: dict[str, list[type[Event]]]) -> None:
+    events, told = Events(), dict[str, list[type[Event]]]()
+    events.subscribe(lambda event: told.setdefault(event.table, []).append(type(event)))  # type: ignore[attr-defined]
+    catalog: Any = SimpleNamespace(record=lambda _: None, find_stream_table=lambda _: None)
+    attempt = SimpleNamespace(started=SystemClock().now(), mode=None, stages={})
+    preparation: Any = SimpleNamespace(attempt=lambda: attempt)
+    nobody: Any = None
+    order = Order((A, B), nobody)
+    publishing = Publishing(catalog, events, SystemClock())
+    GroupRefresh(catalog, preparation, nobody, publishing, nobody, order).give_up(error)
+    assert told == expected

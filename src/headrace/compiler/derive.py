@@ -137,7 +137,7 @@ def _stored(program: DeltaProgram, plain: Mapping[str, Scalar]) -> DeltaProgram:
     if not isinstance(change, Stored):
         return replace(program, state=replace(program.state, change=stored(change)))
     read = [r for step in program.steps for r in step.relations]
-    read += [program.companion.change] if program.companion is not None else []
+    read += [] if program.companion is None else program.companion.relations
     if change not in (node for each in read for node in nodes(each)):
         steps = tuple(s if s.name != change.name else replace(s, relation=stored(s.relation)) for s in program.steps)
         return replace(program, steps=steps)

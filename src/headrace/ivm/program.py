@@ -145,6 +145,16 @@ class TableChange:
     insert_only: bool = False
     contents: Relation | None = None
 
+    @property
+    def relations(self) -> tuple[Relation, ...]:
+        """Return all relations that belong to the change."""
+        return (self.change,) if self.contents is None else (self.change, self.contents)
+
+    def rewritten(self, rule: Callable[[Relation], Relation]) -> TableChange:
+        """Return the change with each of its relations rewritten."""
+        contents = None if self.contents is None else rule(self.contents)
+        return replace(self, change=rule(self.change), contents=contents)
+
 
 @dataclass(frozen=True, slots=True)
 class DeltaProgram:
@@ -161,6 +171,11 @@ class DeltaProgram:
     state: TableChange
     companion: TableChange | None = None
     needs: Mapping[Key, Need] = field(default_factory=dict)
+
+    @property
+    def tables(self) -> tuple[TableChange, ...]:
+        """Return the changes of the stored tables."""
+        return (self.state,) if self.companion is None else (self.state, self.companion)
 
 
 @dataclass(frozen=True, slots=True)

@@ -192,7 +192,7 @@ class Work:
             self.seconds += (few + many) / EXCHANGED_PER_SECOND
         match node:
             case LookupJoin():
-                return left
+                return Cardinality(max(left.rows, right.rows), max(left.whole, right.whole)) if node.whole else left
             case Existence() if is_moving(node):
                 return _left_out(left, MOVED_BY_TIME if is_moving(node.left) else KEPT_BY_CONDITION)
             case SemiJoin() | Existence():

@@ -9,7 +9,7 @@ from typing import Any
 
 from headrace.algebra.relations import Relation
 from headrace.ivm.change import Change
-from headrace.ivm.program import DeltaProgram, Step, TableChange
+from headrace.ivm.program import DeltaProgram, Step
 from headrace.optimizer.auxiliary_views.kept import AuxiliaryViews
 from headrace.optimizer.optimizer_pass import Pass, ProgramFacts, QueryFacts, Subject, Types
 from headrace.optimizer.passes import PASSES
@@ -115,8 +115,8 @@ class Optimizer:
 
         def rewritten(found: DeltaProgram, each: Callable[[Relation], Relation]) -> DeltaProgram:
             steps = tuple(s if s.follows or id(s) in kept else s.rewritten(each) for s in found.steps)
-            companion = None if found.companion is None else _change(found.companion, each)
-            return replace(found, steps=steps, state=_change(found.state, each), companion=companion)
+            companion = None if found.companion is None else found.companion.rewritten(each)
+            return replace(found, steps=steps, state=found.state.rewritten(each), companion=companion)
 
         if self.observe is None:
             return rewritten(program, lambda relation: self.relation(relation, types))
@@ -141,8 +141,3 @@ class Optimizer:
 def _applied(each: Pass, types: Types, relation: Relation) -> Relation:
     found: Relation = each.apply(relation, types)
     return found
-
-
-def _change(change: TableChange, rewrite: Callable[[Relation], Relation]) -> TableChange:
-    contents = None if change.contents is None else rewrite(change.contents)
-    return replace(change, change=rewrite(change.change), contents=contents)

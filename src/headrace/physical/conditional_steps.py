@@ -49,9 +49,7 @@ def _relations(program: DeltaProgram) -> Iterator[tuple[str, Relation]]:
     for step in program.steps:
         yield step.name, step.relation
         yield from (("", relation) for relation in step.aside)
-    yield "", program.state.change
-    if program.companion is not None:
-        yield "", program.companion.change
+    yield from (("", relation) for table in program.tables for relation in table.relations)
 
 
 def _is_broadcast(step: Step, reader: Step) -> bool:

@@ -50,10 +50,12 @@ def dead_steps(program: DeltaProgram, empty: Set[str]) -> frozenset[str]:
             without.add(step.name)
         else:
             live.append(replace(step, relation=relation, only_if=only_if))
-    state = replace(program.state, change=_without(program.state.change, without))
-    companion = program.companion
-    if companion is not None:
-        companion = replace(companion, change=_without(companion.change, without))
+
+    def kept(relation: Relation) -> Relation:
+        return _without(relation, without)
+
+    state = program.state.rewritten(kept)
+    companion = None if program.companion is None else program.companion.rewritten(kept)
     left = {step.name for step in needed(live, replace(program, state=state, companion=companion))}
     return frozenset(step.name for step in program.steps if step.name not in left)
 

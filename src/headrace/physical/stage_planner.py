@@ -44,12 +44,13 @@ def sizes(facts: Facts) -> dict[TableName, int]:
     return {s.name: s.rows for s in facts.sources if s.rows is not None}
 
 
-def asked(facts: Facts, failed: frozenset[Key] = frozenset()) -> Asked:
+def asked(facts: Facts, failed: frozenset[Key] = frozenset(), *, local: bool = True) -> Asked:
     """Return the key of a refresh's program; sizes in it decide between equal ways only.
 
     Args:
         facts: The refresh.
         failed: Semi-joins with a change that turned out to be large: sources, and the columns that have the keys.
+        local: Whether rows of its steps were small enough to be taken into the driver, as far as known.
     """
     return Asked(
         facts.changed,
@@ -60,7 +61,7 @@ def asked(facts: Facts, failed: frozenset[Key] = frozenset()) -> Asked:
         frozenset(
             (key, each.need.follows, tuple(each.need.fields.items())) for key, each in facts.shared_semijoins.items()
         ),
-        _may_hold_companion(facts),
+        local and _may_hold_companion(facts),
     )
 
 

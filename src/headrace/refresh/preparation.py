@@ -242,7 +242,8 @@ class Preparation:
         if obstacle(facts):
             return Planned(facts, choose(facts, view, None), view if facts.details.incremental else None)
         facts = self._with_common(facts, runner)
-        asked = stage_planner.asked(facts, self._off(Strategy.READ_ONCE, facts))
+        local = not self.statistics.off(Strategy.LOCAL_ROWS, facts.name, by=facts.name)
+        asked = stage_planner.asked(facts, self._off(Strategy.READ_ONCE, facts), local=local)
         program = self.programs.delta(facts.name, view, asked)
         return Planned(facts, choose(facts, view, program), view, program)
 

@@ -349,22 +349,25 @@ class _Lowering:
         return replace(left, items=left.items | right.items, hints=left.hints + broadcast)
 
     def _whole_join(self, relation: LookupJoin) -> _Block:
-        left, right = (self._in_one_task(side) for side in relation.inputs)
+        # What is stored one task reads. What is computed may have been dealt out by these keys by a window or a join
+        # below, without an exchange since: COALESCE would then have one task compute it, down to that exchange.
+        left = self._in_one_task(relation.left, "REPARTITION")
+        right = self._in_one_task(relation.right, "COALESCE")
         pairs = ((left.items[a], right.items[b]) for a, b in relation.on)
         on = exp.Var(this=" AND ".join(f"{a} <=> {b}" for a, b in pairs))
         join = exp.Join(this=right.source, side="FULL", kind="OUTER", on=on)
         return replace(left, items=left.items | right.items, joins=(join,))
 
-    def _in_one_task(self, relation: Relation) -> _Block:
+    def _in_one_task(self, relation: Relation, hint: str) -> _Block:
         """Return a relation whose few rows one task has.
 
-        What it has on both sides it joins without an exchange.
+        What it has on both sides it joins as it is.
         """
         block = self._closed(self.block(relation))
         if not self.hints:
             return block
         select = _render(block)
-        select.set("hint", exp.Hint(expressions=[exp.Anonymous(this="COALESCE", expressions=[exp.Literal.number(1)])]))
+        select.set("hint", exp.Hint(expressions=[exp.Anonymous(this=hint, expressions=[exp.Literal.number(1)])]))
         return self._nest(select, tuple(block.items))
 
     def _aggregate(self, relation: Aggregate) -> _Block:

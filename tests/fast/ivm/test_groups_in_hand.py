@@ -11,7 +11,9 @@ from kit.duck import DuckExecutor
 from kit.maintained import Maintained, table_name
 from kit.planned import facts_of, source
 
+from headrace.algebra.relations import LookupJoin
 from headrace.algebra.schema import Column
+from headrace.algebra.tree import walk
 from headrace.ivm.program import COMPANION, STATE
 from headrace.physical.stage_planner import FEW_GROUPS, asked
 from headrace.sql.lower import lower
@@ -92,3 +94,16 @@ def test_few_groups_of_few_changed_rows_are(groups: int, rows: int, held: bool) 
     assert asked(facts).whole is held
     called = replace(facts, details=replace(facts.details, functions={"slow": "1"}))
     assert not asked(called).whole
+    assert not asked(facts, local=False).whole  # they were too wide to be held
+
+
+def test_what_is_added_is_computed_in_all_tasks() -> None:
+    gaps = "SELECT k, a - lag(a) OVER (PARTITION BY k ORDER BY a) AS g FROM t"
+    compiled = view(f"SELECT k, max(g) AS m FROM ({gaps}) AS w GROUP BY k").view
+    program = compiled.delta_program(frozenset({table_name("t")}), whole=True)
+    assert program is not None
+    read = (node for step in program.steps for node in walk(step.relation))
+    (joined,) = (node for node in read if isinstance(node, LookupJoin) and node.whole)
+    added, stored = lower(joined, lambda leaf: "x", hints=True).split("FULL")
+    assert "REPARTITION(1)" in added
+    assert "COALESCE(1)" in stored

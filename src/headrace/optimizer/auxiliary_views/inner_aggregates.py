@@ -119,8 +119,7 @@ def follow(
     changes = [(part, moved[part.place]) for part in parts if part.place in moved]
     change.repeated = {instead.within(each) for each in change.repeated}
     steps = tuple(each.rewritten(instead.within) for each in found.steps)
-    state = replace(found.state, change=instead.within(found.state.change))
-    return DeltaProgram(steps, state, _together(changes, parts, change.types, instead))
+    return DeltaProgram(steps, found.state.rewritten(instead.within), _together(changes, parts, change.types, instead))
 
 
 def _follow_one(root: Root, change: Change, places: dict[Relation, Relation], moved: dict[str, TableChange]) -> None:
@@ -148,7 +147,7 @@ def _together(
         return None
     part, only = changes[0]
     if part.number is None:
-        return replace(only, change=instead.within(only.change))
+        return only.rewritten(instead.within)
     columns = columns_of(parts)
     rows = union_all(*(p.written(instead.within(each.change), columns, types) for p, each in changes))
     keys = [part.key for part in parts if part.key is not None]

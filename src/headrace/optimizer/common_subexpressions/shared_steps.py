@@ -45,7 +45,7 @@ def needed(steps: Sequence[Step], program: DeltaProgram) -> tuple[Step, ...]:
         steps: In the order in which they run.
         program: What reads them in the end.
     """
-    read = _read(program.state.change) | (_read(program.companion.change) if program.companion else set())
+    read = set[str]().union(*(_read(relation) for table in program.tables for relation in table.relations))
     found: list[Step] = []
     for step in reversed(steps):
         if step.name in read:

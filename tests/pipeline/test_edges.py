@@ -124,6 +124,8 @@ def test_stream_tables_and_what_reads_them_have_maps_in_the_same_order(hr: Headr
     queries = {
         "s": f"SELECT k, v, m FROM {ns}.z",
         "of_s": f"SELECT k, to_json(m) AS j, count(*) AS c FROM {ns}.s GROUP BY 1, 2",
+        "m": f"SELECT k, to_json(m) AS j FROM {ns}.z",
+        "d": f"SELECT k, CAST(d AS STRING) AS j, to_json(a) AS l FROM {ns}.z",
     }
     for name, query in queries.items():
         hr.create_stream_table(f"{ns}.{name}", query, refresh_mode="DIFFERENTIAL")

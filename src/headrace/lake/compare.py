@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from headrace.algebra.properties.order import told_apart
+from headrace.algebra.properties.order import equal_means_same, told_apart
 from headrace.algebra.schema import Column
 from headrace.algebra.types import divided, mentions
 from headrace.names import WEIGHT, quote
@@ -53,26 +53,21 @@ def _ordered(value: str, type_: str, depth: int = 0) -> str:
     return value
 
 
-def consolidate(
-    source: str, columns: Sequence[Column], *, weight: str = quote(WEIGHT), zeros_apart: bool = False
-) -> str:
+def consolidate(source: str, columns: Sequence[Column], *, weight: str = quote(WEIGHT), apart: bool = False) -> str:
     """Return a query that adds up the weights of identical rows.
 
     Args:
         source: A query giving `columns` and whatever `weight` reads.
         columns: The columns, all comparable.
         weight: Expression of a row's weight.
-        zeros_apart: Whether rows with zeros of both signs are different, as their texts are.
+        apart: Whether rows are different whose values are equal and not the same, such as zeros of both signs.
     """
     keys = [key_expressions(c) for c in columns]
-    if zeros_apart:
-        keys += [(told_apart(quote(c.name), c.type),) for c in columns if mentions(c.type, "float", "double")]
+    loose = frozenset(c.name for c in columns if not equal_means_same(c.type))
+    if apart:
+        keys += [(told_apart(quote(c.name), c.type),) for c in columns if c.name in loose]
     # Grouping by a float would return 0.0 for -0.0, and by a map's stand-in no map: take any of the equal values.
-    inexact = ("map", "float", "double")
-    shown = [
-        f"any_value({quote(c.name)}) AS {quote(c.name)}" if mentions(c.type, *inexact) else quote(c.name)
-        for c in columns
-    ]
+    shown = [f"any_value({quote(c.name)}) AS {quote(c.name)}" if c.name in loose else quote(c.name) for c in columns]
     total = f"sum({weight})"
     grouping = ", ".join(e for k in keys for e in k)
     return (

@@ -163,7 +163,7 @@ def _changelog(table: TableName, meta: TableMeta, start: int, end: int, columns:
     used = [column for column in found if column is not None]
     if len(used) < len(columns) or incomparable(used):  # cannot be grouped; both weights are passed on
         return _select(_current(columns), sign, source)
-    return consolidate(f"SELECT * FROM {source}", used, weight=sign, zeros_apart=True)
+    return consolidate(f"SELECT * FROM {source}", used, weight=sign, apart=True)
 
 
 def _difference(

@@ -49,7 +49,6 @@ class RefreshStarted(Event):
     table: str
     mode: str
     reason: str | None
-    stages: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

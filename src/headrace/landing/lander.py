@@ -331,7 +331,7 @@ class Lander:
         """Report once that a landing began."""
         if name not in self._under_way:
             self._under_way.add(name)
-            self.events.emit(RefreshStarted(name, mode, None, ()))
+            self.events.emit(RefreshStarted(name, mode, None))
 
     def _ended(self, end: RefreshFinished | RefreshFailed) -> None:
         """Report what became of a landing."""

@@ -29,7 +29,6 @@ class RunningRefresh:
         table: The stream table, or the source that is landed.
         mode: How it is refreshed.
         since: When it began.
-        stages: Its stages, where they are known before.
         stage: The one that runs.
         done: How many have ended.
     """
@@ -37,7 +36,6 @@ class RunningRefresh:
     table: str
     mode: str
     since: dt.datetime
-    stages: tuple[str, ...]
     stage: str | None = None
     done: int = 0
 
@@ -49,7 +47,6 @@ class RunningRefresh:
             "since": self.since.isoformat(timespec="milliseconds"),
             "stage": self.stage,
             "done": self.done,
-            "stages": len(self.stages),
         }
 
 
@@ -67,7 +64,7 @@ class RunningRefreshes:
                 case RefreshStarted():
                     begun = dt.datetime.now(dt.UTC)
                     self._running.pop(event.table, None)
-                    self._running[event.table] = RunningRefresh(event.table, event.mode, begun, event.stages)
+                    self._running[event.table] = RunningRefresh(event.table, event.mode, begun)
                     if len(self._running) > MOST:
                         del self._running[next(iter(self._running))]
                 case StageStarted() if event.table in self._running:

@@ -249,7 +249,7 @@ class Preparation:
 
     def _begun(self, name: TableName, choice: Choice, attempt: Attempt) -> None:
         attempt.mode = choice.mode
-        self.events.emit(RefreshStarted(str(name), choice.mode.value, choice.reason and choice.reason.value, ()))
+        self.events.emit(RefreshStarted(str(name), choice.mode.value, choice.reason and choice.reason.value))
 
     def _guarded(
         self, state: gather_facts.TableState, facts: Facts, resolved: Resolution | None = None

@@ -34,7 +34,6 @@ class Running:
         stage: Which stage runs; None where nobody says.
         since: When it began; None likewise.
         done: How many stages have ended.
-        stages: Of how many.
     """
 
     table: str
@@ -42,7 +41,6 @@ class Running:
     stage: str | None = None
     since: dt.datetime | None = None
     done: int = 0
-    stages: int = 0
 
 
 class Site:
@@ -106,9 +104,7 @@ class Site:
 
 def _running(name: str, told: Mapping[str, Any]) -> Running:
     since = dt.datetime.fromisoformat(told["since"]) if told.get("since") else None
-    return Running(
-        name, str(told.get("mode", "")), told.get("stage"), since, int(told.get("done", 0)), int(told.get("stages", 0))
-    )
+    return Running(name, str(told.get("mode", "")), told.get("stage"), since, int(told.get("done", 0)))
 
 
 def condition(table: StreamTableInfo) -> tuple[str, str]:

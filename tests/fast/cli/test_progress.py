@@ -31,7 +31,7 @@ from headrace.events import (
     WatermarkAdvanced,
 )
 
-STARTED = RefreshStarted("shop.a", "DIFFERENTIAL", None, ("compute", "apply"))
+STARTED = RefreshStarted("shop.a", "DIFFERENTIAL", None)
 FINISHED = RefreshFinished("shop.a", "DIFFERENTIAL", 12, 3, 0.25)
 FAILED = RefreshFailed("shop.b", "DIVIDE_BY_ZERO", "Division by zero.")
 
@@ -113,7 +113,7 @@ def test_quiet_and_json_show_no_progress(asked: Invocation, capsys: pytest.Captu
 
 def test_the_board_shows_stages_of_what_runs_and_rows_of_what_finished() -> None:
     board = progress.Board()
-    for event in (STARTED, FINISHED, RefreshStarted("shop.b", "FULL", "COST", ()), StageStarted("shop.b", "apply")):
+    for event in (STARTED, FINISHED, RefreshStarted("shop.b", "FULL", "COST"), StageStarted("shop.b", "apply")):
         board.note(event)
     text = _drawn(board)
     assert "✓" in text

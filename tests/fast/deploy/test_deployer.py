@@ -329,7 +329,7 @@ def test_a_first_load_can_be_followed_from_elsewhere(unattended: Unattended, tmp
     held = catalog.acquire([resource_of(lake_)], "loader", dt.timedelta(hours=1))
     with noting_loads(catalog, events, clock):
         for name in (GREEN, lake_):  # the former is loaded already
-            events.emit(RefreshStarted(str(name), "FULL", None, ()))
+            events.emit(RefreshStarted(str(name), "FULL", None))
             events.emit(StageStarted(str(name), "compute"))
         clock.advance(3)
         events.emit(StageFinished(str(lake_), "compute", 2.5))

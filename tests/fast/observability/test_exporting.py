@@ -42,7 +42,7 @@ from headrace.sources.postgres.setup.open_capture import options_of
 
 REFRESHED = (
     CycleStarted("refresh"),
-    RefreshStarted("s.b", "FULL", "FORCED", ()),
+    RefreshStarted("s.b", "FULL", "FORCED"),
     StageStarted("s.b", "compute"),
     StageFinished("s.b", "compute", 0.1),
     StageStarted("s.b", "apply"),
@@ -152,12 +152,12 @@ def test_failures_and_what_comes_to_nothing(project: Settings, server: Receiver)
     told(
         to_lineage(project, server.url, api_key_env="HOME"),
         CycleStarted("schedule"),
-        RefreshStarted("s.b", "DIFFERENTIAL", None, ()),
-        RefreshStarted("s.c", "DIFFERENTIAL", None, ()),
+        RefreshStarted("s.b", "DIFFERENTIAL", None),
+        RefreshStarted("s.c", "DIFFERENTIAL", None),
         RefreshFailed("s.c", "QUERY_FAILED", "Division by zero."),
         CycleFinished("schedule"),
         RefreshFailed("s.e", "QUERY_FAILED", "It failed before it began."),
-        RefreshStarted("s.d", "NO_CHANGE", None, ()),
+        RefreshStarted("s.d", "NO_CHANGE", None),
         RefreshFinished("s.d", "NO_CHANGE", 0, 0, 0.1),
     )
     ends = {e["job"]["name"]: e for e in server.documents if e["eventType"] != "START"}
@@ -176,8 +176,8 @@ def test_failures_and_what_comes_to_nothing(project: Settings, server: Receiver)
 def test_a_refresh_that_goes_on_in_another_mode_is_one_run(project: Settings, server: Receiver) -> None:
     told(
         to_lineage(project, server.url),
-        RefreshStarted("s.b", "DIFFERENTIAL", None, ()),
-        RefreshStarted("s.b", "FULL", "CHANGE_FAILED", ()),
+        RefreshStarted("s.b", "DIFFERENTIAL", None),
+        RefreshStarted("s.b", "FULL", "CHANGE_FAILED"),
         RefreshFinished("s.b", "FULL", 3, 1, 0.2),
     )
     assert [e["eventType"] for e in server.documents] == ["START", "COMPLETE"]
@@ -187,7 +187,7 @@ def test_a_refresh_that_goes_on_in_another_mode_is_one_run(project: Settings, se
 
 
 def test_an_attempt_that_is_given_up_ends_before_the_next_one(project: Settings, server: Receiver) -> None:
-    attempt = RefreshStarted("s.b", "DIFFERENTIAL", None, ())
+    attempt = RefreshStarted("s.b", "DIFFERENTIAL", None)
     told(
         to_lineage(project, server.url),
         CycleStarted("schedule"),
@@ -213,11 +213,11 @@ def test_landings_and_sinks_are_runs(project: Settings, server: Receiver) -> Non
     told(
         to_lineage(project, server.url),
         CycleStarted("schedule"),
-        RefreshStarted("shop", "LAND", None, ()),
+        RefreshStarted("shop", "LAND", None),
         RefreshFinished("shop", "LAND", 5, 0, 0.1),
         SinkWritten("out", 4, 2, 1, 0.05),
         CycleFinished("schedule"),
-        RefreshStarted("shop", "LAND", None, ()),
+        RefreshStarted("shop", "LAND", None),
         RefreshFailed("shop", "SOURCE_UNREACHABLE", "No answer."),
         SinkFailed("out", "SINK_UNREACHABLE", "No answer."),
         SinkWritten("dropped meanwhile", 4, 2, 1, 0.05),
@@ -307,10 +307,10 @@ def test_spans_of_cycle_refresh_and_stages(project: Settings, server: Receiver) 
 def test_stages_before_a_fall_back_to_full_stay_in_the_trace(project: Settings, server: Receiver) -> None:
     told(
         to_traces(project, server.url),
-        RefreshStarted("s.b", "DIFFERENTIAL", None, ()),
+        RefreshStarted("s.b", "DIFFERENTIAL", None),
         StageStarted("s.b", "compute change"),
         StageFinished("s.b", "compute change", 0.1),
-        RefreshStarted("s.b", "FULL", "CHANGE_FAILED", ()),
+        RefreshStarted("s.b", "FULL", "CHANGE_FAILED"),
         StageStarted("s.b", "overwrite"),
         StageFinished("s.b", "overwrite", 0.1),
         RefreshFinished("s.b", "FULL", 3, 1, 0.0),

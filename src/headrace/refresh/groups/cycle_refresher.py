@@ -113,7 +113,7 @@ class CycleRefresher:
             choice = self._choice(facts, views, skipped)
             for own in facts:
                 reason = choice.reason and choice.reason.value
-                self.events.emit(RefreshStarted(str(own.name), choice.mode.value, reason, ()))
+                self.events.emit(RefreshStarted(str(own.name), choice.mode.value, reason))
             outcomes = self._outcomes(facts, views, choice, tag)
         for state, own, rows in zip(circle.states, facts, changed, strict=True):
             outcome, seconds = outcomes[own.name]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from kit.long_tests import begin_with
 from kit.sparks import SHORT_LIVED
 from pyspark.sql import SparkSession
 
@@ -23,15 +24,14 @@ Run = Callable[..., Result]
 _numbers = itertools.count(1)
 
 LONGEST = ("test_tutorials.py", "test_demo.py", "test_demo_postgres.py", "test_surroundings.py")
-"""Begun first: a long test that is left for the end keeps one process busy while the other has nothing to do."""
+"""Files with long tests."""
 
 SHORTEST = "test_serve.py"
 """Begun last: many short tests, which processes take from each other."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    order = {**{name: at for at, name in enumerate(LONGEST)}, SHORTEST: len(LONGEST) + 1}
-    items.sort(key=lambda item: order.get(item.path.name, len(LONGEST)))
+    begin_with(LONGEST, items, SHORTEST)
 
 
 class CommandsHere:

@@ -12,6 +12,7 @@ import pytest
 from kit.cluster_project import cluster_projects
 from kit.connect_server import connect_server, remote
 from kit.logical import LogicalServer, logical_server
+from kit.long_tests import begin_with
 from kit.spark_jobs import PROCESS, UI
 from kit.sparks import FOR_A_TIER
 
@@ -37,11 +38,11 @@ LONGEST = (
     "test_moving_filters.py",
     "test_shared_semijoins.py",
 )
-"""Begun first: a long test that is left for the end keeps one process busy while the other has nothing to do."""
+"""Files with long tests."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: LONGEST.index(item.path.name) if item.path.name in LONGEST else len(LONGEST))
+    begin_with(LONGEST, items)
 
 
 @pytest.fixture(scope="session")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from kit.long_tests import begin_with
 from kit.sparks import FOR_A_TIER
 
 from headrace.config import Settings, default_settings
@@ -19,7 +20,14 @@ from headrace.names import TableName, quote
 from headrace.spark.runner import SparkRunner
 from headrace.spark.session import open_session
 
+LONGEST = ("test_reader_judged.py",)
+"""Files with long tests."""
+
 FOREIGN = "hadoop_cat"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    begin_with(LONGEST, items)
 
 
 @dataclass(frozen=True)

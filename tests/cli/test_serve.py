@@ -261,15 +261,6 @@ def test_the_page_refreshes_and_explains_by_the_server(root: Path) -> None:
     assert "7" in hr(root, "sql", "SELECT region FROM shop.counts WHERE n = 1").stdout
 
 
-def test_another_setting_has_the_server_started_anew(root: Path) -> None:
-    pid = facts(root)["pid"]
-    done = hr(root, "sql", "SELECT 1", PGOPTIONS="-c x=1")
-    assert "was started with another value of PGOPTIONS; starting another." in done.stderr
-    assert (done.returncode, facts(root)["pid"] != pid) == (0, True)
-    assert "starting another" not in hr(root, "status", PGOPTIONS="-c x=1").stderr
-    assert hr(root, "sql", "SELECT 1").returncode == 0  # and back
-
-
 def test_a_server_that_is_killed_in_the_middle_of_a_command(root: Path) -> None:
     hr(root, "sql", "SELECT 1")
     with started(root, "sql", SLOW) as child:
@@ -284,3 +275,11 @@ def test_a_server_that_is_killed_in_the_middle_of_a_command(root: Path) -> None:
         answers = [child.communicate(timeout=300) for child in racing]
     assert all("42" in stdout for stdout, _ in answers), answers
     assert sum("Started a server" in stderr for _, stderr in answers) == 1
+
+
+def test_another_setting_has_the_server_started_anew(root: Path) -> None:
+    pid = facts(root)["pid"]
+    done = hr(root, "sql", "SELECT 1", PGOPTIONS="-c x=1")
+    assert "was started with another value of PGOPTIONS; starting another." in done.stderr
+    assert (done.returncode, facts(root)["pid"] != pid) == (0, True)
+    assert "starting another" not in hr(root, "status", PGOPTIONS="-c x=1").stderr

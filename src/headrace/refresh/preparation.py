@@ -178,20 +178,20 @@ class Preparation:
                 planned, choice = other, other.choice
                 self._begun(name, choice, attempt)
         done = Finished(
-            planned.facts,
-            choice,
-            outcome,
-            generation,
-            expected,
-            definition,
-            attempt.started,
-            self.clock.now(),
-            gone,
-            self.statistics.warmth(choice.mode),
-            attempt.seconds,
-            changed,
-            skipped,
-            planned.program if choice.mode is Mode.DIFFERENTIAL else None,
+            facts=planned.facts,
+            choice=choice,
+            outcome=outcome,
+            generation=generation,
+            expected=expected,
+            definition=definition,
+            started=attempt.started,
+            ended=self.clock.now(),
+            gone=gone,
+            session=self.statistics.warmth(choice.mode),
+            seconds=attempt.seconds,
+            changed=changed,
+            skipped=skipped,
+            program=planned.program if choice.mode is Mode.DIFFERENTIAL else None,
         )
         if choice.mode is not Mode.NO_CHANGE:
             self.statistics.observe(RefreshRan(choice.mode))

@@ -22,7 +22,7 @@ from headrace.results.refresh_results import Mode, RefreshResult
 from headrace.statistics.calibration import MODEL, PACES, RECOMPUTED, SHARED, remembered
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
     """A refresh whose stages have run.
 

@@ -33,7 +33,7 @@ def test_each_member_ends_once(error: BaseException, expected: dict[str, list[ty
     attempt = SimpleNamespace(started=SystemClock().now(), mode=None, stages={})
     preparation: Any = SimpleNamespace(attempt=lambda: attempt)
     nobody: Any = None
-    order = Order((A, B), nobody)
+    order = Order(names=(A, B), heads=nobody)
     publishing = Publishing(catalog, events, SystemClock())
     GroupRefresh(catalog, preparation, nobody, publishing, nobody, order).give_up(error)
     assert told == expected

@@ -64,7 +64,18 @@ def _entry(known: Calibration, row: int = 0) -> HistoryEntry:
     view = Maintained(DuckExecutor(), Case("SELECT v FROM t", (Table("t", (Column("v", "int"),), ()),))).view
     (name,) = view.sources
     facts = replace(facts_of(view, {name: source(name, 10, 1)}, state=10), calibration=known, recomputed=row)
-    return entry_of(Finished(facts, Choice(RanAs.DIFFERENTIAL), Outcome(), 1, {}, None, START, START))
+    return entry_of(
+        Finished(
+            facts=facts,
+            choice=Choice(RanAs.DIFFERENTIAL),
+            outcome=Outcome(),
+            generation=1,
+            expected={},
+            definition=None,
+            started=START,
+            ended=START,
+        )
+    )
 
 
 def test_what_ran_long_ago_is_remembered() -> None:

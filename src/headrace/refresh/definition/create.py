@@ -275,7 +275,16 @@ class Creator:
             refuse_waiting(names, waiting_in(self.catalog, self.refresher.defaults))
         group = tuple(names) if len(names) > 1 else ()
         order = Order(
-            names, heads, full, group, patience, resolved, redefine, held=held, awaited=awaited, given_up=given_up
+            names=names,
+            heads=heads,
+            full=full,
+            group=group,
+            patience=patience,
+            resolved=resolved,
+            redefine=redefine,
+            held=held,
+            awaited=awaited,
+            given_up=given_up,
         )
         return self.refresher.together(order)
 
@@ -300,7 +309,9 @@ class Creator:
         """
         resolved = dict.fromkeys(names, Resolution.APPLY)
         redefine = self._redefine(names, heads, resolved=resolved, beside=beside)
-        order = Order(names, heads, patience=PATIENCE, resolved=resolved, redefine=redefine, held=held, staged=staged)
+        order = Order(
+            names=names, heads=heads, patience=PATIENCE, resolved=resolved, redefine=redefine, held=held, staged=staged
+        )
         return self.refresher.together(order)
 
     def _redefine(
@@ -417,7 +428,15 @@ class Creator:
         heads, names = self.refresher.heads(), plan.members
         redefine = self._redefine(names, heads, given)
         patience = PATIENCE if len(names) > 1 else 0.0
-        order = Order(names, heads, (), plan.group, patience, UNRESOLVED, redefine, plan.aligned, held=held)
+        order = Order(
+            names=names,
+            heads=heads,
+            group=plan.group,
+            patience=patience,
+            redefine=redefine,
+            aligned=plan.aligned,
+            held=held,
+        )
         return self.refresher.together(order).run()
 
     def _tables(self) -> dict[TableName, StreamTable]:

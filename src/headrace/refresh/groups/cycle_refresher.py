@@ -120,19 +120,18 @@ class CycleRefresher:
             since = started if not done else done[-1].ended
             done.append(
                 Finished(
-                    own,
-                    choice,
-                    outcome,
-                    state.table.generation,
-                    circle.expected[own.name],
-                    circle.definitions.get(own.name),
-                    since,
-                    since + dt.timedelta(seconds=seconds),
-                    circle.gone.get(own.name, ()),
-                    0,
-                    seconds,
-                    rows,
-                    skipped,
+                    facts=own,
+                    choice=choice,
+                    outcome=outcome,
+                    generation=state.table.generation,
+                    expected=circle.expected[own.name],
+                    definition=circle.definitions.get(own.name),
+                    started=since,
+                    ended=since + dt.timedelta(seconds=seconds),
+                    gone=circle.gone.get(own.name, ()),
+                    seconds=seconds,
+                    changed=rows,
+                    skipped=skipped,
                 )
             )
         spent = time.perf_counter() - begin - sum(one.seconds for one in done)

@@ -42,7 +42,7 @@ NOT_READY = "INPUT_NOT_READY"
 """Code of the error that gives up a group because of what it reads; no member of it has failed."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
     """Stream tables to refresh together.
 

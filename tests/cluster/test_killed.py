@@ -17,7 +17,7 @@ from kit.spark_cluster import SparkCluster
 from headrace.api.facade import Headrace
 from headrace.errors import EnvironmentFault
 from headrace.events import Event, Notice, StageStarted
-from headrace.refresh.lost_rows import ATTEMPTS
+from headrace.refresh.groups.lost_rows import ATTEMPTS
 from headrace.results.refresh_results import Mode
 
 MANY = 25_000

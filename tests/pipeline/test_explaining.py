@@ -9,7 +9,10 @@ import pytest
 import headrace
 from headrace.api.facade import Headrace
 from headrace.errors import Unsupported, UserError
+from headrace.names import TableName
+from headrace.optimizer import cardinality
 from headrace.results.refresh_results import Explanation, Mode
+from headrace.statistics.observations import Strategy, StrategyFailed
 
 QUERY = "SELECT k, count(*) AS n, max(v) AS most FROM {ns}.t WHERE v > 0 GROUP BY k"
 HEADS = ["algebra", "companion", "delta by the rules (all sources changed)", "delta after the rewrites"]
@@ -47,6 +50,21 @@ def test_a_stream_table(hr: Headrace, ns: str, source: str) -> None:
     full = hr.explain(name, refresh_mode="FULL")
     assert (full.mode, titles(full)) == (Mode.FULL, ["settings", *HEADS, "choice", *STAGES[2:]])
     assert hr.refresh(name).mode is Mode.DIFFERENTIAL
+
+
+def test_a_strategy_that_failed_is_not_explained(
+    hr: Headrace, ns: str, source: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cardinality, "SENT_UNASKED", 0)
+    name = f"{ns}.s"
+    hr.spark.sql(f"CREATE TABLE lake.{ns}.u USING iceberg AS SELECT id AS k, id * 2 AS w FROM range(100000)")
+    query = f"SELECT t.k, t.v, u.w FROM {ns}.t LEFT JOIN {ns}.u ON u.k = t.k"
+    hr.create_stream_table(name, query, refresh_mode="DIFFERENTIAL")
+    hr.spark.sql(f"INSERT INTO {source} VALUES (1, 11)")
+    assert "BROADCAST" in dict(hr.explain(name).sections)["DIFFERENTIAL: SQL"]
+    table = TableName("lake", (ns,), "s")
+    hr._engine().refresher.statistics.observe(StrategyFailed(Strategy.BROADCAST, table, ()))
+    assert "BROADCAST" not in dict(hr.explain(name).sections)["DIFFERENTIAL: SQL"]
 
 
 def test_a_query(hr: Headrace, ns: str, source: str) -> None:

@@ -80,6 +80,8 @@ class ExplainVerbs(RefreshVerbs):
             session=self._lazy,
             plans=plans,
             heads=refresher.heads(),
+            statistics=refresher.statistics,
+            changes=refresher.changes,
             passes=passes,
         )
         if isinstance(subject, str):

@@ -16,14 +16,11 @@ from headrace.definitions.compiled_views import CompiledViews
 from headrace.definitions.foreign_caches import look_anew
 from headrace.errors import HeadraceError
 from headrace.events import Events, RefreshStarted
-from headrace.ivm.program import Key
 from headrace.names import TableName
-from headrace.physical import stage_planner
 from headrace.physical.broadcasts import OF_BROADCASTS
 from headrace.physical.facts import Facts, in_few_tasks
 from headrace.physical.program_cache import Programs
 from headrace.physical.shared_changes import SharedChanges
-from headrace.physical.shared_semijoins import shared_semijoins_of
 from headrace.ports import Runner, Session
 from headrace.reasons import FullReason
 from headrace.refresh import gather_facts
@@ -36,6 +33,7 @@ from headrace.refresh.fuses.fuse_guard import guarded
 from headrace.refresh.groups.grouping import Defaults
 from headrace.refresh.guards import published_pointers, refuse_missing, refuse_overtaken, refuse_stopped
 from headrace.refresh.held_leases import Held
+from headrace.refresh.program_request import program_request, with_broadcasts
 from headrace.refresh.publication_builder import Finished
 from headrace.refresh.run_context import Outcome
 from headrace.results.refresh_results import Mode, RefreshMode
@@ -238,12 +236,10 @@ class Preparation:
         self.statistics.observe(RefreshBegan(facts.name))
         view = self.plans.view(facts.name, facts.details)
         facts = as_compiled(facts, view)
-        facts = replace(facts, broadcast=not self.statistics.off(Strategy.BROADCAST, facts.name, by=facts.name))
+        facts = with_broadcasts(facts, self.statistics)
         if obstacle(facts):
             return Planned(facts, choose(facts, view, None), view if facts.details.incremental else None)
-        facts = self._with_common(facts, runner)
-        local = not self.statistics.off(Strategy.LOCAL_ROWS, facts.name, by=facts.name)
-        asked = stage_planner.asked(facts, self._off(Strategy.READ_ONCE, facts), local=local)
+        facts, asked = program_request(facts, self.statistics, lambda view: self.changes.is_there(runner, view))
         program = self.programs.delta(facts.name, view, asked)
         return Planned(facts, choose(facts, view, program), view, program)
 
@@ -290,22 +286,6 @@ class Preparation:
         finally:
             run.close()
         return run.outcome
-
-    def _with_common(self, facts: Facts, runner: Runner) -> Facts:
-        """Return the facts, with what is worth to be read together with other stream tables."""
-        facts = self.changes.worth_it(facts, runner)
-        needs, failed = self.statistics.needs(facts.details.semantics), self._off(Strategy.READ_TOGETHER, facts)
-        return replace(
-            facts,
-            shared_semijoins=shared_semijoins_of(
-                facts, needs, lambda view: self.changes.is_there(runner, view), failed
-            ),
-        )
-
-    def _off(self, strategy: Strategy, facts: Facts) -> frozenset[Key]:
-        """Return sources and columns with which a strategy is not to be tried in this refresh."""
-        off = ((s.name, self.statistics.off(strategy, s.name, by=facts.name)) for s in facts.sources)
-        return frozenset((source, columns) for source, each in off for columns in each)
 
     def _ready(self, attempt: Attempt) -> Runner:
         """Return the session's runner; starting Spark is no part of the time that a refresh takes."""

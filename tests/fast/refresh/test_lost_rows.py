@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from headrace.errors import EnvironmentFault, HeadraceError
-from headrace.refresh.lost_rows import ATTEMPTS, LOST, computed_again
+from headrace.refresh.groups.lost_rows import ATTEMPTS, LOST, computed_again
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from headrace.algebra.relations import Moment, Scan, Stored
 from headrace.algebra.text import text as tree_text
-from headrace.compiler.compiled_view import CompiledView
+from headrace.compiler.compiled_view import CompiledView, DeltaProgram
 from headrace.compiler.strategies import kept_in_words
 from headrace.cost.mode_choice import Choice
 from headrace.definitions.details import Details
@@ -15,7 +16,6 @@ from headrace.physical import stage_planner
 from headrace.physical.facts import Facts
 from headrace.physical.plan_sql import PlanSql
 from headrace.physical.stages import Compute, Publish, ReadChange, Stage, Write
-from headrace.reasons import FullReason
 from headrace.results.refresh_results import Explanation, Mode
 from headrace.sql.lower import lower
 
@@ -26,6 +26,7 @@ def explain_refresh(
     facts: Facts,
     choice: Choice,
     view: CompiledView | None,
+    program: DeltaProgram | None,
     catalogs: frozenset[str],
     only: Mode | None = None,
     functions: str = "",
@@ -36,14 +37,17 @@ def explain_refresh(
         facts: The refresh.
         choice: The mode it would take.
         view: Its compiled query; None when that is not maintained.
+        program: By which the change would be followed; None where nothing changed, or nothing was loaded yet.
         catalogs: Catalogs that the session knows.
         only: Leave out all other modes.
         functions: The project's functions that the query calls, in words.
     """
-    modes = {Mode.DIFFERENTIAL: _differential(facts, view), Mode.FULL: _full(facts, choice, view, catalogs)}
+    sources, sizes = frozenset(s.name for s in facts.sources), stage_planner.sizes(facts)
+    every = None if view is None else view.delta_program(sources, sizes=sizes)
+    modes = {Mode.DIFFERENTIAL: _differential(facts, program, every), Mode.FULL: _full(facts, choice, view, catalogs)}
     shown = sorted(modes, key=lambda mode: mode is not choice.mode)
     sections = [
-        *_algebra(view, frozenset(s.name for s in facts.sources), stage_planner.sizes(facts)),
+        *_algebra(view, every, sources, sizes),
         ("functions", functions),
         ("keys", _keys(facts.details)),
         ("ties", _ties(facts.details)),
@@ -52,7 +56,7 @@ def explain_refresh(
         ("stages", "nothing to do" if choice.mode is Mode.NO_CHANGE else ""),
         *(section for mode in shown if only in (None, mode) for section in modes[mode]),
     ]
-    return _explanation(str(facts.name), choice.mode, choice.reason, facts.details, sections)
+    return _with_sections(explain_choice(facts, choice), sections)
 
 
 def explain_cycle(facts: Facts, cycle: tuple[TableName, ...], choice: Choice, view: CompiledView) -> Explanation:
@@ -72,42 +76,56 @@ def explain_cycle(facts: Facts, cycle: tuple[TableName, ...], choice: Choice, vi
         ("each round (others gained rows)", gains),
         ("choice", _choice(facts, choice)),
     )
-    return _explanation(str(facts.name), choice.mode, choice.reason, facts.details, sections)
+    return _with_sections(explain_choice(facts, choice), sections)
 
 
 def explain_query(details: Details, view: CompiledView | None, functions: str = "") -> Explanation:
     """Explain a query's refresh as a stream table; arguments as for `explain_refresh`."""
-    mode = Mode.DIFFERENTIAL if details.incremental else Mode.FULL
-    reason = None if details.incremental else details.refusals[0].code
     sources = frozenset(use.name for use in details.sources)
+    every = None if view is None else view.delta_program(sources)
     sections = [
-        *_algebra(view, sources),
+        *_algebra(view, every, sources),
         ("functions", functions),
         ("keys", _keys(details)),
         ("ties", _ties(details)),
         ("time", _time(details)),
-        *_outline(view, sources),
+        *_outline(every),
+        ("FULL: SQL", f"{details.text.strip()};"),
     ]
-    return _explanation(None, mode, reason, details, [*sections, ("FULL: SQL", f"{details.text.strip()};")])
+    return _with_sections(query_mode(details), sections)
 
 
-def _explanation(
-    name: str | None, mode: Mode, reason: FullReason | None, details: Details, sections: Iterable[Section]
-) -> Explanation:
-    return Explanation(name, mode, reason, details.refusals, tuple(section for section in sections if section[1]))
+def query_mode(details: Details) -> Explanation:
+    """Explain only in which mode a query would be refreshed as a stream table, and why."""
+    mode = Mode.DIFFERENTIAL if details.incremental else Mode.FULL
+    reason = None if details.incremental else details.refusals[0].code
+    return Explanation(None, mode, reason, details.refusals, ())
+
+
+def explain_choice(facts: Facts, choice: Choice) -> Explanation:
+    """Explain only in which mode a stream table would be refreshed, and why."""
+    found = Explanation(str(facts.name), choice.mode, choice.reason, facts.details.refusals, ())
+    return _with_sections(found, [("choice", _choice(facts, choice))])
+
+
+def _with_sections(found: Explanation, sections: Iterable[Section]) -> Explanation:
+    return replace(found, sections=tuple(section for section in sections if section[1]))
 
 
 def _algebra(
-    view: CompiledView | None, sources: frozenset[TableName], sizes: Mapping[TableName, int] | None = None
+    view: CompiledView | None,
+    every: DeltaProgram | None,
+    sources: frozenset[TableName],
+    sizes: Mapping[TableName, int] | None = None,
 ) -> Iterator[Section]:
-    """Yield the query, and its change before and after the rewrites."""
+    """Yield the query, and its change when all sources changed, before and after rewrites."""
     if view is None or view.tree is None:
         return
     yield "algebra", tree_text(view.tree)
     yield "companion", "\n".join(kept_in_words(view.tree, view.views))
     for title, program in (
         ("delta by the rules (all sources changed)", view.delta_by_rules(sources, sizes=sizes)),
-        ("delta after the rewrites", view.delta_program(sources, sizes=sizes)),
+        ("delta after the rewrites", every),
     ):
         steps = () if program is None else program.steps
         yield title, "\n".join(f"{step.name}:\n{tree_text(step.relation, 1)}" for step in steps)
@@ -132,11 +150,8 @@ def _time(details: Details) -> str:
     return "\n".join(str(each) for each in details.refinements if each.of_time)
 
 
-def _outline(
-    view: CompiledView | None, sources: frozenset[TableName], sizes: Mapping[TableName, int] | None = None
-) -> Iterator[Section]:
+def _outline(program: DeltaProgram | None) -> Iterator[Section]:
     """Yield the SQL of a change of all sources, with words for what only a refresh can name."""
-    program = view.delta_program(sources, sizes=sizes) if view is not None else None
     if program is not None:
         text = "\n\n".join(f"-- compute {step.name}\n{lower(step.relation, _in_words)};" for step in program.steps)
         yield "DIFFERENTIAL: SQL (all sources changed)", text
@@ -149,11 +164,11 @@ def _in_words(leaf: Scan | Stored) -> str:
     return quote(words[leaf.moment].format(leaf.source))
 
 
-def _differential(facts: Facts, view: CompiledView | None) -> Iterator[Section]:
-    known = not facts.first_load and all(s.change is not None for s in facts.sources if s.name in facts.changed)
-    program = stage_planner.asked(facts).of(view) if view is not None and known else None
-    if program is None:
-        yield from _outline(view, frozenset(s.name for s in facts.sources), stage_planner.sizes(facts))
+def _differential(facts: Facts, program: DeltaProgram | None, every: DeltaProgram | None) -> Iterator[Section]:
+    """Yield the stages of a program; where no change is known, the SQL of one of all sources."""
+    known = all(s.change is not None for s in facts.sources if s.name in facts.changed)
+    if program is None or not known:
+        yield from _outline(every)
         return
     stages = (*stage_planner.compute_stages(facts, program), *stage_planner.apply_outline(facts, program))
     yield from _stages(Mode.DIFFERENTIAL, facts, stages)

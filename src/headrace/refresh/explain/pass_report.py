@@ -19,8 +19,8 @@ from headrace.ivm.program import DeltaProgram
 from headrace.optimizer.auxiliary_views.kept import AuxiliaryViews
 from headrace.optimizer.optimizer_pass import Pass
 from headrace.optimizer.passes import PASSES
-from headrace.physical import stage_planner
 from headrace.physical.facts import Facts
+from headrace.physical.program_cache import Asked
 from headrace.results.refresh_results import Explanation, PassInfo
 
 
@@ -34,14 +34,16 @@ class _Runs:
         self.seen.append((each, before, after))
 
 
-def pass_report(details: Details, plans: CompiledViews, facts: Facts | None) -> tuple[PassInfo, ...]:
+def pass_report(
+    details: Details, plans: CompiledViews, facts: Facts | None, asked: Asked | None
+) -> tuple[PassInfo, ...]:
     """Compile a definition anew, derive the program of its next refresh, and report every pass.
 
     Args:
         details: The definition.
         plans: Compiles it; what it remembers stays as it is.
-        facts: The refresh, for the sources that changed and for costs; None of a query that is no stream table, and of
-            a member of a cycle: all of its sources count as changed, and nothing is known of costs.
+        facts: The refresh, for costs; None of a query that is no stream table, and of a member of a cycle.
+        asked: The key of the refresh's program; without one all sources count as changed.
 
     Returns:
         A line for each run of a pass that changed something, in order, then one for each pass that did not.
@@ -50,8 +52,8 @@ def pass_report(details: Details, plans: CompiledViews, facts: Facts | None) -> 
     view = plans.compile(details, observe=runs.observe)
     if details.cyclic:
         view.gains_program(frozenset(view.sources))
-    elif facts is not None and facts.changed:
-        stage_planner.asked(facts).of(view)
+    elif asked is not None:
+        asked.of(view)
     else:
         view.delta_program(frozenset(view.sources))
     fired = [info for run in runs.seen if (info := _fired(*run, view, facts)) is not None]
@@ -60,12 +62,17 @@ def pass_report(details: Details, plans: CompiledViews, facts: Facts | None) -> 
     return (*fired, *_idle(names, off))
 
 
-def with_passes(found: Explanation, details: Details, plans: CompiledViews, facts: Facts | None) -> Explanation:
-    """Replace algebra, stages and SQL by the report of passes; arguments as `pass_report`."""
-    report = pass_report(details, plans, facts) if details.incremental else ()
-    kept = tuple(section for section in found.sections if section[0] == "choice")
+def with_passes(
+    found: Explanation,
+    details: Details,
+    plans: CompiledViews,
+    facts: Facts | None = None,
+    asked: Asked | None = None,
+) -> Explanation:
+    """Add the report of passes to an explanation; arguments as `pass_report`."""
+    report = pass_report(details, plans, facts, asked) if details.incremental else ()
     section = (("passes", report_text(report) or "The query is not maintained, so that no pass runs."),)
-    return replace(found, sections=(*kept, *section), passes=report)
+    return replace(found, sections=(*found.sections, *section), passes=report)
 
 
 def _idle(fired: set[str], disabled: Iterable[str]) -> Iterator[PassInfo]:

@@ -22,6 +22,7 @@ from headrace.refresh.definition.redefinition import NO_REDEFINITIONS, Redefine,
 from headrace.refresh.fuses.fuse import UNRESOLVED, Resolution
 from headrace.refresh.groups.cycle_refresher import Circle, CycleRefresher
 from headrace.refresh.groups.cycle_rules import in_cycle, parts
+from headrace.refresh.groups.lost_rows import computed_again
 from headrace.refresh.guards import (
     published_pointers,
     refuse_apart,
@@ -30,7 +31,6 @@ from headrace.refresh.guards import (
     refuse_stopped,
 )
 from headrace.refresh.held_leases import Held, holding_leases
-from headrace.refresh.lost_rows import computed_again
 from headrace.refresh.preparation import Attempt, Preparation
 from headrace.refresh.publication_builder import Finished, staged_head
 from headrace.refresh.publishing import Publishing

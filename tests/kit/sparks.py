@@ -17,8 +17,15 @@ if TYPE_CHECKING:
 SHORT_LIVED = "-XX:TieredStopAtLevel=1"
 """Option of JVMs in tests: they run much code a few times, and optimising it takes a fifth of the time."""
 
-SHORT_LIVED_OPTIONS = {"spark.sql.shuffle.partitions": "1", "spark.driver.extraJavaOptions": SHORT_LIVED}
-"""Options of a Spark that one test starts."""
+INTERPRETED = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+"""Options under which Spark looks at a handful of rows in half the time: it writes and compiles no code for them."""
+
+SHORT_LIVED_OPTIONS = {"spark.sql.shuffle.partitions": "1", "spark.driver.extraJavaOptions": SHORT_LIVED, **INTERPRETED}
+"""Options of a Spark that one test starts, for what is committed, leased or restored, and not for plans."""
 
 FOR_COMMANDS = {"SPARK_SUBMIT_OPTS": SHORT_LIVED}
 """The same as the environment of commands whose settings are left as users have them."""
@@ -26,14 +33,6 @@ FOR_COMMANDS = {"SPARK_SUBMIT_OPTS": SHORT_LIVED}
 FOR_A_TIER = f"{SHORT_LIVED} -XX:ReservedCodeCacheSize=240m"
 """The same where one JVM runs hundreds of tests: Java then reserves a fifth of its usual space for compiled code, and
 what does not fit is interpreted."""
-
-
-INTERPRETED = {
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-}
-"""Options under which Spark looks at a handful of rows in half the time: it writes and compiles no code for them."""
 
 
 def as_text(options: Mapping[str, str]) -> str:

@@ -23,10 +23,7 @@ _modules: dict[str, None] = {}
 
 
 def preload(*modules: str) -> None:
-    """Have the server import modules, too: whoever starts children says so when it is imported itself.
-
-    Not `headrace.refresh.held_leases`: it keeps the number of the process that imports it.
-    """
+    """Have the server import modules, too: whoever starts children says so when it is imported itself."""
     _modules.update(dict.fromkeys(modules))
 
 

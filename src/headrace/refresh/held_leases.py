@@ -29,17 +29,19 @@ RELEASE_SECONDS = 1.0
 Held = Callable[[], tuple[Lease, ...]]
 """Gives the leases that somebody holds, as last prolonged."""
 
-_PROCESS = f"{socket.gethostname()}:{os.getpid()}"
-
 
 def new_owner() -> str:
     """Return a name for a holder of leases: host, process, and something unique."""
-    return f"{_PROCESS}:{uuid.uuid4().hex[:8]}"
+    return f"{_process()}:{uuid.uuid4().hex[:8]}"
 
 
 def is_own(owner: str) -> bool:
     """Return whether an owner is of this process."""
-    return owner.startswith(f"{_PROCESS}:")
+    return owner.startswith(f"{_process()}:")
+
+
+def _process() -> str:  # asked each time, as a process that was forked has a number of its own
+    return f"{socket.gethostname()}:{os.getpid()}"
 
 
 def owner_is_dead(owner: str) -> bool:

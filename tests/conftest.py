@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +21,9 @@ os.environ.setdefault("HEADRACE_NO_SERVE", "1")
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 if not os.environ.keys() & {"HEADRACE_TEST_LONG", "HEADRACE_EXAMPLES"}:
     settings.load_profile("repeatable")
+
+# A shell that starts the suite in the background has it ignore Ctrl-C, which tests send.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Plans and syntax trees are many small objects in no cycles: looking for cycles among them takes a fifth of the time.
 gc.set_threshold(50_000, 20, 50)

@@ -11,6 +11,7 @@ from kit.refresh_reasons import CHEAPER
 from headrace.api.facade import Headrace
 from headrace.errors import HeadraceError
 from headrace.events import Event, StageStarted
+from headrace.physical import stage_planner
 from headrace.reasons import FullReason
 
 PIPELINE = """
@@ -28,6 +29,27 @@ def rows(hr: Headrace, table: str) -> list[tuple[object, ...]]:
 
 def all_ok(hr: Headrace, ns: str) -> bool:
     return all(v.ok for v in hr.verify([t.name for t in hr.status() if t.name.startswith(ns)]))
+
+
+def test_a_promotion_puts_plain_values_in_place(hr: Headrace, ns: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of a table that was stored before zeros lost their sign, and maps were sorted."""
+    hr.spark.sql(f"CREATE TABLE lake.{ns}.z (k INT, x DOUBLE, m MAP<STRING, STRING>) USING iceberg")
+    hr.spark.sql(f"INSERT INTO lake.{ns}.z VALUES (1, -0.0D, map('b', '1', 'a', '2'))")
+    with monkeypatch.context() as formerly:
+        formerly.setattr(stage_planner, "in_plain_values", lambda query, columns: query)
+        hr.create_stream_table(f"{ns}.s", f"SELECT k, x, m FROM {ns}.z", refresh_mode="DIFFERENTIAL")
+    texts = f"SELECT k, CAST(x AS STRING) AS x, to_json(m) AS m FROM {ns}.s"
+    hr.create_stream_table(f"{ns}.r", texts, refresh_mode="DIFFERENTIAL")
+    assert rows(hr, f"{ns}.r") == [(1, "-0.0", '{"b":"1","a":"2"}')]
+    hr.create_green(f"{ns}.s")
+    hr.promote_all_green()
+    hr.refresh()
+    assert rows(hr, f"{ns}.r") == [(1, "0.0", '{"a":"2","b":"1"}')]
+    assert all_ok(hr, ns)
+    hr.rollback_green(f"{ns}.s")
+    hr.refresh()
+    assert all_ok(hr, ns)
+    hr.cancel_green(f"{ns}.s")
 
 
 def test_a_deployment_is_promoted_and_taken_back(hr: Headrace, ns: str) -> None:

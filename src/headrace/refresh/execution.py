@@ -129,18 +129,17 @@ class Run:
             rows: Table expression of the rows.
         """
         facts, columns = self.facts, self.facts.details.output
-        names = tuple(c.name for c in columns)
+        found = f"SELECT {', '.join(quote(c.name) for c in columns)} FROM {rows}"
         if incomparable(columns) or not all(followed(c.type) for c in columns):
-            listed = ", ".join(map(quote, names))
-            return self._overwrite((stage_planner.overwrite_state(facts, f"SELECT {listed} FROM {rows}"),))
+            return self._overwrite((stage_planner.overwrite_state(facts, found),))
         self.outcome.compared = True
         leaves: Leaves = {OLD_ROWS: facts.state_at or "", NEW_ROWS: rows}
         moved = self._stage(STATE_CHANGE, _difference(columns), leaves)
         target = self._tables.state()
         change = self._steps.measured(moved, target)
         self.outcome.inserted, self.outcome.deleted = change.inserted, change.deleted
-        if change.rows:
-            self._tables.apply(target, change)
+        if change.rows:  # written as they are: of equal rows, merging might keep what was there
+            self._tables.apply(target, replace(change, contents=found))
             self._tables.append_log(change)
         return None
 

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from types import TracebackType
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,15 @@ class StageFinished(Event):
     table: str
     stage: str
     seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class StageProgressed(Event):
+    """How far the stage of a landing is that runs: `copy: 1,200,000 rows`."""
+
+    table: str
+    stage: str
+    progress: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,6 +373,7 @@ PASSING: tuple[type[Event], ...] = (
     CycleStarted,
     CycleFinished,
     StageStarted,
+    StageProgressed,
     StageFinished,
     RefreshGivenUp,
     SchedulerLoad,
@@ -457,7 +468,7 @@ def cycle_told(events: Events, by: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def stage_told(events: Events, table: str, stage: str) -> Iterator[None]:
-    """Tell that a stage begins, and that it has ended, whatever became of it.
+    """Tell that a stage begins, and that it has ended; where it fails, the refresh ends with it.
 
     Args:
         events: Where that is told.
@@ -466,10 +477,8 @@ def stage_told(events: Events, table: str, stage: str) -> Iterator[None]:
     """
     events.emit(StageStarted(table, stage))
     begin = time.perf_counter()
-    try:
-        yield
-    finally:
-        events.emit(StageFinished(table, stage, time.perf_counter() - begin))
+    yield
+    events.emit(StageFinished(table, stage, time.perf_counter() - begin))
 
 
 class StagesTold:
@@ -485,21 +494,33 @@ class StagesTold:
     def __init__(self, events: Events, table: str) -> None:
         self._events = events
         self._table = table
+        self._stage = ""
         self._running = contextlib.ExitStack()
         self._lock = threading.Lock()
 
     def __enter__(self) -> StagesTold:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         with self._lock:
-            self._running.close()
+            self._running.__exit__(kind, error, trace)
 
-    def begin(self, stage: str) -> None:
-        """Tell that the next stage begins."""
+    def tell(self, text: str) -> None:
+        """Tell what is being done.
+
+        Args:
+            text: The stage, and behind a colon how far it is.
+        """
+        stage, _, progress = text.partition(":")
         with self._lock:
-            self._running.close()
-            self._running.enter_context(stage_told(self._events, self._table, stage))
+            if stage != self._stage:
+                self._running.close()
+                self._running.enter_context(stage_told(self._events, self._table, stage))
+                self._stage = stage
+            if progress:
+                self._events.emit(StageProgressed(self._table, stage, text))
 
 
 class CyclesTold:

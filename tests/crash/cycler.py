@@ -5,7 +5,7 @@
 It first checks what a killed predecessor left: the members must verify, and reflect each other and one version of what
 they read, as published, and again when brought up to date. Then it adds rows to the source, in odd turns takes some
 away as well, and refreshes. SIGKILL comes at the place: `round 3`, when the third round begins; `after 4`, with the
-fourth event after the last round; anything else never comes.
+fourth event after the one that follows the last round; anything else never comes.
 """
 
 from __future__ import annotations

@@ -24,6 +24,7 @@ from headrace.events import (
     RefreshStarted,
     SparkStarted,
     SparkStarting,
+    StageProgressed,
     StageStarted,
 )
 from headrace.observability.event_words import news, plain_line, reason_of
@@ -69,6 +70,8 @@ class Board:
                     self._lines[event.table] = Line(event.table, event.mode, time.monotonic())
                 case StageStarted() if event.table in self._lines:
                     self._lines[event.table].stage = event.stage
+                case StageProgressed() if event.table in self._lines:
+                    self._lines[event.table].stage = event.progress
                 case RefreshGivenUp():
                     self._lines.pop(event.table, None)
                 case RefreshFinished() | RefreshFailed():

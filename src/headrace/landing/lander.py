@@ -355,12 +355,12 @@ class Lander:
             self._refuse_foreign(source, stored)
             self.catalog.reset_staging(stored, held=leases())
             reading = StagesTold(self.events, name)
-            capture = self.open_capture(source, reading.begin)
+            capture = self.open_capture(source, reading.tell)
             capture.sweep(ABANDONED)
             try:
                 with reading:
                     if mode == "SNAPSHOT":
-                        reading.begin("copy")
+                        reading.tell("copy")
                     landing = read(capture, source)
                 if landing.tables:
                     self._began(name, mode)

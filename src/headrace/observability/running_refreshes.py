@@ -14,6 +14,7 @@ from headrace.events import (
     RefreshGivenUp,
     RefreshStarted,
     StageFinished,
+    StageProgressed,
     StageStarted,
 )
 
@@ -69,6 +70,8 @@ class RunningRefreshes:
                         del self._running[next(iter(self._running))]
                 case StageStarted() if event.table in self._running:
                     self._running[event.table].stage = event.stage
+                case StageProgressed() if event.table in self._running:
+                    self._running[event.table].stage = event.progress
                 case StageFinished() if event.table in self._running:
                     self._running[event.table].done += 1
                 case RefreshFinished() | RefreshFailed() | RefreshGivenUp():

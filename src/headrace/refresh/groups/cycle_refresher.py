@@ -221,7 +221,7 @@ class CycleRefresher:
             runner,
             tag=tag,
             limit=self.defaults.max_cycle_rounds,
-            tell=lambda number: rounds.begin(f"{ITERATE}, round {number}"),
+            tell=lambda number: rounds.tell(f"{ITERATE}, round {number}"),
         )
         begin = time.perf_counter()
         try:

@@ -236,9 +236,8 @@ class GroupRefresh:
             self._publishing.put_back([*written, *begun, *anew], self._leases())
         self._stack.close()
         told = isinstance(error, HeadraceError) and error.code not in (NOT_READY, LEASE_HELD)
-        if len(self._order.names) > 1:  # of the one that failed, its failure is the end
-            failed = self._blamed[0] if told else None
-            self._publishing.tell_given_up([name for name in self._order.names if name != failed])
+        failed = self._blamed[0] if told else None  # whose failure is its end
+        self._publishing.tell_given_up([name for name in self._order.names if name != failed])
         if isinstance(error, HeadraceError) and error.code == NOT_READY:
             self._publishing.given_up(self._done, error)
         elif isinstance(error, HeadraceError):

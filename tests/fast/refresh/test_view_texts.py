@@ -16,7 +16,7 @@ from headrace.config import load
 from headrace.errors import UserError
 from headrace.names import LAKE, TableName
 from headrace.refresh.cut.pinned_state import PinnedState
-from headrace.refresh.definition.define import view_text
+from headrace.refresh.definition.catalog_views import CatalogViews
 from headrace.refresh.definition.early_checks import check_query
 
 VIEW = TableName(LAKE, ("shop",), "v")
@@ -50,7 +50,7 @@ def catalog_with_a_view(root: Path, default_catalog: str | None, text: str = EAC
 @pytest.mark.parametrize(("written", "meant"), [(None, LAKE), (LAKE, LAKE), ("other", "other"), ("unknown", LAKE)])
 def test_names_in_a_view_are_of_its_default_catalog(tmp_path: Path, written: str | None, meant: str) -> None:
     catalog = catalog_with_a_view(tmp_path, written)
-    text = view_text(catalog, VIEW, KNOWN)
+    text = CatalogViews(catalog, KNOWN).text(VIEW)
     catalog.close()
     assert text is not None
     assert f"FROM `{meant}`.`shop`.`t`, `{meant}`.`n`.`u`, `lake`.`n`.`w`" in text

@@ -15,10 +15,9 @@ from headrace.definitions.compiled_views import CompiledViews, found_at, pinned_
 from headrace.definitions.details import Details, SourceUse
 from headrace.definitions.foreign_caches import look_anew
 from headrace.definitions.function_versions import functions_called
-from headrace.definitions.user_text import NOWHERE_ELSE, bind_text, relations_read
+from headrace.definitions.user_text import NOWHERE_ELSE, relations_read
 from headrace.errors import HeadraceError, Place, Unsupported, UserError, place_at
 from headrace.lake.clock_table import CLOCK_COLUMNS
-from headrace.lake.views import Describe, ViewText, as_declared, read_view
 from headrace.names import (
     CLOCK,
     CLOCK_COLUMN,
@@ -31,6 +30,7 @@ from headrace.names import (
 )
 from headrace.ports import Runner, Session
 from headrace.refresh.cut.cut import metadata
+from headrace.refresh.definition.catalog_views import CatalogViews
 from headrace.refresh.definition.refused_queries import refusals_of
 from headrace.refresh.definition.source_keys import SourceKeys
 from headrace.results.refresh_results import RefreshMode
@@ -95,9 +95,8 @@ def define(
     semantics = runner.semantics if semantics is None else semantics
     catalogs = session.catalogs()  # of Spark, which runs by now, not of the project's settings alone
     refuse_time_travel(query)
-    sources, views = relations_read(
-        query, namespace=namespace, catalogs=catalogs, view_text=lambda name: view_text(catalog, name, catalogs)
-    )
+    shown = CatalogViews(catalog, catalogs)
+    sources, views = relations_read(query, namespace=namespace, catalogs=catalogs, view_text=shown.text)
     _refuse_greens(sources, catalog, deployment)
     sources = tuple(dict.fromkeys(redirects.get(s, s) for s in sources))
     for source in sources:
@@ -105,11 +104,11 @@ def define(
             look_anew((source,), runner)
     if own := next((s for s in sources if s.catalog == STAGING), None):
         raise UserError("INVALID_NAME", f"{own} cannot be read: catalog {STAGING} is Headrace's own.")
-    details = Details(query, namespace, semantics, (), (), views, (), None, view_locations(catalog, views))
+    details = Details(query, namespace, semantics, (), (), views, (), None, shown.locations)
     details = replace(details, redirects=redirects, deployment=deployment)
     details = replace(details, functions=functions_called((query, *views.values()), session.functions()))
     runner = runner.under(semantics)
-    details = replace(details, views=_as_shown(details, catalog, catalogs, runner, staged))
+    details = replace(details, views=_as_shown(details, shown, catalogs, runner, staged))
     with places_as_written(details, catalogs), suggesting_tables(lambda: relations_named(catalog)):
         output = runner.describe(pinned_free(details, catalogs, staged=staged))
     _check_output(output, query)
@@ -210,7 +209,7 @@ def view_locations(catalog: Catalog, views: Iterable[TableName]) -> dict[TableNa
 
 def _as_shown(
     details: Details,
-    catalog: Catalog,
+    shown: CatalogViews,
     catalogs: frozenset[str],
     runner: Runner,
     staged: Collection[TableName],
@@ -226,7 +225,7 @@ def _as_shown(
         return runner.describe(pinned_free(known, catalogs, staged=staged, text=text))
 
     for name, plain in details.views.items():
-        text = view_text(catalog, name, catalogs, describe) or plain
+        text = shown.text(name, describe) or plain
         if text != plain and not staged and not details.redirects:
             _refuse_narrower(name, runner)
         known = replace(known, views={**known.views, name: text})
@@ -240,45 +239,6 @@ def _refuse_narrower(view: TableName, runner: Runner) -> None:
     except HeadraceError as error:
         error.place, error.hint = None, f"Create view {view} again."  # the place is in a text that nobody wrote
         raise
-
-
-def view_text(
-    catalog: Catalog,
-    name: TableName,
-    catalogs: frozenset[str],
-    describe: Describe = as_declared,
-) -> str | None:
-    """Return the text of a catalog view, all names written in full; None when it is no view.
-
-    Args:
-        catalog: To find it.
-        name: Its name.
-        catalogs: Spark's, by which names are resolved.
-        describe: To find what its text returns now.
-    """
-    found = _view(catalog, name)
-    if found is None:
-        return None
-    text = bind_text(
-        found.sql,
-        namespace=found.namespace,
-        catalogs=catalogs,
-        views={},
-        bind=lambda inner: inner.sql,
-        default=found.catalog_among(catalogs),
-    )
-    return found.shown(text, name.table, describe)
-
-
-def is_of_other_catalog(catalog: Catalog, view: TableName, known: frozenset[str]) -> bool:
-    """Return whether unqualified names in a catalog view are of a catalog that is not known."""
-    found = _view(catalog, view)
-    return found is not None and found.catalog is not None and found.catalog not in known
-
-
-def _view(catalog: Catalog, name: TableName) -> ViewText | None:
-    pointer = catalog.pointers(LAKE, [name]).get(name) if name.catalog == LAKE else None
-    return None if pointer is None or not pointer.is_view else read_view(pointer.metadata_location)
 
 
 def _check_output(output: tuple[Column, ...], query: str) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from headrace.catalog import Catalog
 from headrace.definitions.user_text import relations_read, resolver
 from headrace.errors import UserError, place_at
 from headrace.names import LAKE, TableName
 from headrace.ports import Session
-from headrace.refresh.definition.define import is_of_other_catalog, refuse_time_travel, relations_named, view_text
+from headrace.refresh.definition.catalog_views import CatalogViews
+from headrace.refresh.definition.define import refuse_time_travel, relations_named
 from headrace.sql.references import references
 from headrace.suggestions import did_you_mean
 
@@ -43,12 +42,12 @@ def check_query(query: str, catalog: Catalog, session: Session) -> None:
         return
     refuse_time_travel(query)
     namespace, catalogs = session.namespace(), session.catalogs()
-    text_of = partial(view_text, catalog, catalogs=catalogs)
-    read, views = relations_read(query, namespace=namespace, catalogs=catalogs, view_text=text_of)
+    found = CatalogViews(catalog, catalogs)
+    read, views = relations_read(query, namespace=namespace, catalogs=catalogs, view_text=found.text)
     of_lake = [name for name in read if name.catalog == LAKE]
     there = catalog.pointers(LAKE, of_lake)
     missing = next((name for name in of_lake if name not in there), None)
-    if missing is None or any(is_of_other_catalog(catalog, view, catalogs) for view in views):
+    if missing is None or any(map(found.is_of_other_catalog, views)):
         return  # Spark may have a catalog that the project's settings do not name
     resolve = resolver(namespace, catalogs)
     at = next((r.start for r in references(query) if resolve(r.parts) == missing), None)

@@ -1,0 +1,61 @@
+"""Reads the catalog's views that a definition reads, each once, however often it is asked for."""
+
+from __future__ import annotations
+
+from headrace.catalog import Catalog
+from headrace.definitions.user_text import bind_text
+from headrace.lake.views import Describe, ViewText, as_declared, read_view
+from headrace.names import LAKE, TableName
+
+
+class CatalogViews:
+    """The views of one definition, as they were when each was first asked for.
+
+    Args:
+        catalog: The catalog.
+        catalogs: Spark's, by which names are resolved.
+    """
+
+    def __init__(self, catalog: Catalog, catalogs: frozenset[str]) -> None:
+        self._catalog = catalog
+        self._catalogs = catalogs
+        self._found: dict[TableName, tuple[str, ViewText] | None] = {}
+
+    @property
+    def locations(self) -> dict[TableName, str]:
+        """Return the metadata files of the views that were found."""
+        return {name: found[0] for name, found in self._found.items() if found is not None}
+
+    def text(self, name: TableName, describe: Describe = as_declared) -> str | None:
+        """Return the text of a view, all names written in full; None when it is no view.
+
+        Args:
+            name: Its name.
+            describe: To find what its text returns now.
+        """
+        if name not in self._found:
+            self._found[name] = self._read(name)
+        if (found := self._found[name]) is None:
+            return None
+        view = found[1]
+        text = bind_text(
+            view.sql,
+            namespace=view.namespace,
+            catalogs=self._catalogs,
+            views={},
+            bind=lambda inner: inner.sql,
+            default=view.catalog_among(self._catalogs),
+        )
+        return view.shown(text, name.table, describe)
+
+    def is_of_other_catalog(self, name: TableName) -> bool:
+        """Return whether unqualified names in a view are of a catalog that is not known."""
+        self.text(name)
+        found = self._found[name]
+        return found is not None and found[1].catalog is not None and found[1].catalog not in self._catalogs
+
+    def _read(self, name: TableName) -> tuple[str, ViewText] | None:
+        pointer = self._catalog.pointers(LAKE, [name]).get(name) if name.catalog == LAKE else None
+        if pointer is None or not pointer.is_view:
+            return None
+        return pointer.metadata_location, read_view(pointer.metadata_location)

@@ -19,7 +19,7 @@ from headrace.names import quote
 def plain_values(columns: Sequence[Column]) -> Mapping[str, Scalar]:
     """Return what is stored of columns that may have equal values that are not the same.
 
-    None where some column cannot be compared: all rows leave and come then at each change.
+    Of none where some column cannot be compared: all rows leave and come then at each change.
 
     Args:
         columns: All columns of a stream table.
@@ -45,7 +45,7 @@ def in_plain_values(query: str, columns: Sequence[Column]) -> str:
 
 
 def _plain(value: str, type_: str, depth: int = 0) -> str:
-    """Write the value to store for one, but for fields whose names are several words."""
+    """Write what is stored of a value; structs with fields of several words stay as they are."""
     if is_float(type_):
         return f"CASE WHEN {value} = 0 THEN CAST(0 AS {type_}) ELSE {value} END"
     if not mentions(type_, "float", "double", "map"):

@@ -188,8 +188,8 @@ class Promotion:
                 heads = self.creator.refresher.heads()
                 failed = self._bring_together(chosen, followers, heads, tolerant=asked.tolerant, held=leases)
                 asked = self._still_asked(asked)
-                units = grouping_of(self.catalog, self.creator.refresher.defaults)
-                members = {g.original: units.members(g.original) for g in chosen if g.role is Role.EXCHANGE}
+                grouping = grouping_of(self.catalog, self.creator.refresher.defaults)
+                members = {g.original: grouping.members(g.original) for g in chosen if g.role is Role.EXCHANGE}
                 try:
                     cut, moved_on = self._common_cut(asked, members, followers, heads, whole=whole and failed is None)
                 except HeadraceError as error:

@@ -168,7 +168,7 @@ def _follows(table: StreamTable) -> bool:
     return table.refresh_mode is not RefreshMode.FULL and not table.details.get("refusals")
 
 
-def worth(facts: Facts, there: Callable[[str], bool] = lambda _: False) -> Facts:
+def worth(facts: Facts, there: Callable[[str], bool]) -> Facts:
     """Return the facts without shared changes that no other table will read.
 
     No other table waits for it, and it is not there yet.
@@ -240,7 +240,6 @@ class SharedChanges:
             facts: As gathered.
             runner: Whose temporary views are read.
         """
-
         return worth(facts, lambda view: self.is_there(runner, view))
 
     def is_there(self, runner: Runner, view: str) -> bool:

@@ -1,4 +1,4 @@
-"""Says by which program a change is followed, to refreshes and to who explains them."""
+"""Chooses the program by which a refresh follows its change; `explain` shows the same one."""
 
 from __future__ import annotations
 
@@ -21,9 +21,7 @@ def with_broadcasts(facts: Facts, statistics: SessionStatistics) -> Facts:
 
 
 def program_request(facts: Facts, statistics: SessionStatistics, there: Callable[[str], bool]) -> tuple[Facts, Asked]:
-    """Return the facts with all that is read together, and the program's key.
-
-    Read together with other stream tables is what is worth it.
+    """Return the facts with what is read together with other stream tables, and the program's key.
 
     Args:
         facts: The refresh.

@@ -43,7 +43,7 @@ class Defaults:
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """Stream tables cut into units.
+    """Stream tables grouped into units.
 
     Args:
         graph: Stream tables and sources.
@@ -98,11 +98,11 @@ def grouping(
     mirrors = tuple((_database(d.name), tuple(sorted(m.name for m in d.mirrors))) for d in databases)
     generations = tuple((n, deployment) for n, t in tables.items() if (deployment := deployment_of(t.details)))
     read = tuple((n, t.sources, tuple(sorted(t.options.items()))) for n, t in tables.items())
-    return _cut(read, mirrors, defaults, generations)
+    return _grouped(read, mirrors, defaults, generations)
 
 
 def grouping_of(catalog: Catalog, defaults: Defaults) -> Grouping:
-    """Cut the stream tables of a catalog into units, as they are now."""
+    """Group the stream tables of a catalog into units, as they are now."""
     with catalog.reading() as reader:
         tables, databases = {t.name: t for t in reader.stream_tables()}, reader.sources()
     return grouping(tables, defaults, databases)
@@ -110,7 +110,7 @@ def grouping_of(catalog: Catalog, defaults: Defaults) -> Grouping:
 
 def forget() -> None:
     """Forget what was grouped, as a new process has."""
-    _cut.cache_clear()
+    _grouped.cache_clear()
 
 
 def _database(name: str) -> TableName:
@@ -119,7 +119,7 @@ def _database(name: str) -> TableName:
 
 
 @lru_cache(maxsize=8)
-def _cut(
+def _grouped(
     tables: tuple[tuple[TableName, tuple[TableName, ...], tuple[tuple[str, str], ...]], ...],
     mirrors: tuple[tuple[TableName, tuple[TableName, ...]], ...],
     defaults: Defaults,

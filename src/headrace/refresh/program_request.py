@@ -21,7 +21,7 @@ def with_broadcasts(facts: Facts, statistics: SessionStatistics) -> Facts:
 
 
 def program_request(facts: Facts, statistics: SessionStatistics, there: Callable[[str], bool]) -> tuple[Facts, Asked]:
-    """Return the facts with what is read together with other stream tables, and the program's key.
+    """Return the facts, with what is read together with other tables, and the program's key.
 
     Args:
         facts: The refresh.

@@ -1,4 +1,4 @@
-"""Reads the catalog's views that a definition reads, each once, however often it is asked for."""
+"""Reads the views of the catalog that a definition reads, each of them once."""
 
 from __future__ import annotations
 

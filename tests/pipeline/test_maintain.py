@@ -13,6 +13,7 @@ from headrace.api.facade import Headrace
 from headrace.catalog import resource_of
 from headrace.errors import UserError
 from headrace.names import TableName
+from headrace.refresh.groups.grouping import Defaults
 from headrace.refresh.maintenance import maintain
 from headrace.results.refresh_results import Mode
 
@@ -111,6 +112,7 @@ def test_what_is_dropped_or_stored_anew_meanwhile_is_taken_as_it_is_then(hr: Hea
         dry_run=False,
         names=names,
         wanted=change,
+        defaults=Defaults(),
     )
     assert "drop_log" not in {result.action for result in done if str(names[1]) in result.name}
     hr.spark.sql(f"INSERT INTO lake.{ns}.t VALUES (5)")

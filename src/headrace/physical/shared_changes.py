@@ -233,15 +233,6 @@ class SharedChanges:
         with self._lock:
             return frozenset(view for _, view in self._kept)
 
-    def worth_it(self, facts: Facts, runner: Runner) -> Facts:
-        """Return the facts without shared changes that no other table will read.
-
-        Args:
-            facts: As gathered.
-            runner: Whose temporary views are read.
-        """
-        return worth(facts, lambda view: self.is_there(runner, view))
-
     def is_there(self, runner: Runner, view: str) -> bool:
         """Return whether something is kept under a name, or being computed at this moment."""
         with self._lock:

@@ -7,6 +7,7 @@ import time
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from headrace.catalog import Catalog, Definition
 from headrace.clock import Clock
@@ -239,7 +240,7 @@ class Preparation:
         facts = with_broadcasts(facts, self.statistics)
         if obstacle(facts):
             return Planned(facts, choose(facts, view, None), view if facts.details.incremental else None)
-        facts, asked = program_request(facts, self.statistics, lambda view: self.changes.is_there(runner, view))
+        facts, asked = program_request(facts, self.statistics, partial(self.changes.is_there, runner))
         program = self.programs.delta(facts.name, view, asked)
         return Planned(facts, choose(facts, view, program), view, program)
 

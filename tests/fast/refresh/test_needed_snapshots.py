@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Collection, Iterator
-from pathlib import Path
+from collections.abc import Collection
 from types import SimpleNamespace
 
 import pytest
 from catalog_kit.iceberg import Iceberg
-from catalog_kit.ready import ready_catalog
 from catalog_kit.samples import ORDERS, create, lake, refresh, see
 from catalog_kit.statements import statements
 
@@ -19,17 +17,6 @@ from headrace.refresh.groups.grouping import Defaults
 from headrace.refresh.maintenance import maintain, needs_of
 
 FEW, MORE = 2, 8
-
-
-@pytest.fixture
-def url(tmp_path: Path) -> str:
-    return ready_catalog(tmp_path / "headrace.db")
-
-
-@pytest.fixture
-def catalog(url: str) -> Iterator[Catalog]:
-    with Catalog.open(url) as opened:
-        yield opened
 
 
 def refreshed(catalog: Catalog, url: str, first: int, count: int) -> None:

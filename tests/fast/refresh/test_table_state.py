@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
-import pytest
 from catalog_kit.iceberg import Iceberg
-from catalog_kit.ready import ready_catalog
 from catalog_kit.samples import ITEMS, ORDERS, REVENUE, TOP, create, define, entry, lake, refresh, see
 
 from headrace.catalog import Catalog, Mirror, Outcome, Publication, SourceMove
@@ -20,17 +16,6 @@ from headrace.refresh.fuses.fuse import CHANGED, ENOUGH, FEW_ROWS, Fuse, judge
 from headrace.refresh.gather_facts import known, redefined
 from headrace.refresh.groups.grouping import Defaults
 from headrace.semantics import Semantics
-
-
-@pytest.fixture
-def url(tmp_path: Path) -> str:
-    return ready_catalog(tmp_path / "headrace.db")
-
-
-@pytest.fixture
-def catalog(url: str) -> Iterator[Catalog]:
-    with Catalog.open(url) as opened:
-        yield opened
 
 
 def test_a_fuse_that_stays_blown_does_not_forget_what_is_usual(catalog: Catalog) -> None:

@@ -33,9 +33,7 @@ class CatalogViews:
             name: Its name.
             describe: To find what its text returns now.
         """
-        if name not in self._found:
-            self._found[name] = self._read(name)
-        if (found := self._found[name]) is None:
+        if (found := self._view(name)) is None:
             return None
         view = found[1]
         text = bind_text(
@@ -50,12 +48,12 @@ class CatalogViews:
 
     def is_of_other_catalog(self, name: TableName) -> bool:
         """Return whether unqualified names in a view are of a catalog that is not known."""
-        self.text(name)
-        found = self._found[name]
+        found = self._view(name)
         return found is not None and found[1].catalog is not None and found[1].catalog not in self._catalogs
 
-    def _read(self, name: TableName) -> tuple[str, ViewText] | None:
-        pointer = self._catalog.pointers(LAKE, [name]).get(name) if name.catalog == LAKE else None
-        if pointer is None or not pointer.is_view:
-            return None
-        return pointer.metadata_location, read_view(pointer.metadata_location)
+    def _view(self, name: TableName) -> tuple[str, ViewText] | None:
+        if name not in self._found:
+            pointer = self._catalog.pointers(LAKE, [name]).get(name) if name.catalog == LAKE else None
+            location = pointer.metadata_location if pointer is not None and pointer.is_view else None
+            self._found[name] = None if location is None else (location, read_view(location))
+        return self._found[name]

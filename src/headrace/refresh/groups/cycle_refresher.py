@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 
 from headrace.catalog import Catalog, Definition
 from headrace.clock import Clock
@@ -19,7 +20,7 @@ from headrace.errors import InternalError
 from headrace.events import Events, RefreshStarted, StagesTold
 from headrace.names import WEIGHT, TableName, quote
 from headrace.physical.facts import Facts, SourceFacts
-from headrace.physical.shared_changes import SharedChanges
+from headrace.physical.shared_changes import SharedChanges, worth
 from headrace.physical.stage_planner import fits_local_relation
 from headrace.ports import Runner, Session
 from headrace.refresh import gather_facts
@@ -177,7 +178,7 @@ class CycleRefresher:
         What it has to leave again is added to `read`.
         """
         sources = []
-        for source in self.changes.worth_it(own, runner).sources:
+        for source in worth(own, partial(self.changes.is_there, runner)).sources:
             if source.common is not None:
                 read.append((source.common.view, own.name))
                 self.changes.read(runner, source.name, source.common, local=fits_local_relation(own))

@@ -70,7 +70,7 @@ def _raised(path: Path) -> Iterator[Raised]:
                     continue  # made of a row of a table, whose rows are looked at themselves
                 for code in _codes(node.args[0], tree):
                     yield Raised(code, function, _retryable(keywords.get("retryable"), code, tree), place)
-            elif function == "_Kind":
+            elif function == "ErrorKind":
                 yield from _kind(node, place)
             elif function == "StoreFault" and isinstance(node.args[0], ast.Constant):
                 retry = next((k.value for k in node.keywords if k.arg == "retryable"), None)

@@ -3,7 +3,8 @@ from py4j.protocol import Py4JError, get_return_value
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 
 from headrace.errors import EnvironmentFault, HeadraceError, InternalError, Unsupported, UserError
-from headrace.spark.errors import CONDITIONS, EVIDENCE, translate, translated
+from headrace.spark.errors import translate, translated
+from headrace.spark.errors.error_kinds import CONDITIONS, EVIDENCE
 from headrace.suggestions import suggesting_tables
 
 SQL = "SELECT a,\n  b FROM shop.t"

@@ -55,7 +55,7 @@ class RepairVerbs(ProjectHandle):
         return results[0] if isinstance(names, str) else results
 
     def _repair(self, owner: Owner, owners: dict[TableName, Owner]) -> RepairResult:
-        from headrace.landing.lander import resources_of
+        from headrace.landing.source_leases import resources_of
         from headrace.refresh.held_leases import holding_leases
         from headrace.refresh.repair import lost_files, restore
 

@@ -14,7 +14,8 @@ from headrace.catalog import DatabaseSource, Publication, SourceMove, SourceStat
 from headrace.catalog.records import Json
 from headrace.errors import HeadraceError, UserError
 from headrace.events import Notice
-from headrace.landing.lander import Lander, not_active, resources_of, untold
+from headrace.landing.lander import Lander, not_active, untold
+from headrace.landing.source_leases import resources_of
 from headrace.names import TableName
 from headrace.refresh.held_leases import holding_leases
 from headrace.results.source_results import LandingResult

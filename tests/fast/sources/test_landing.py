@@ -29,8 +29,9 @@ from headrace.events import (
 )
 from headrace.landing.captured_nodes import add_node, drop_node, move_node
 from headrace.landing.captured_tables import add_tables
-from headrace.landing.lander import Lander, source_resource
+from headrace.landing.lander import Lander
 from headrace.landing.shared_keys import KEY_ON_TWO_NODES
+from headrace.landing.source_leases import source_resource
 from headrace.refresh.held_leases import holding_leases
 from headrace.results.source_results import LandingResult
 from headrace.sources.capture import Json, Landing

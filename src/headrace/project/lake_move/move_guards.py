@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from headrace.catalog import Catalog, Lease, resource_of
 from headrace.errors import EnvironmentFault, UserError
-from headrace.landing.lander import resources_of
+from headrace.landing.source_leases import resources_of
 from headrace.refresh.held_leases import owner_is_dead
 
 MOVING = "move-catalog"

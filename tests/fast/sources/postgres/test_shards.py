@@ -18,7 +18,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from headrace.catalog import Mirror
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
-from headrace.landing.lander import _mirrors
+from headrace.landing.landing_attempt import changed_mirrors
 from headrace.names import LAKE, TableName
 from headrace.sources.capture import Landing
 from headrace.sources.postgres.postgres_kind import POSTGRES
@@ -376,7 +376,7 @@ def test_a_table_that_no_shard_has_stays_gone_when_a_shard_leaves(
     assert {row[0] for row in source.rows("orders")} == {1, 2, 3}
     assert source.mirrors[0].gone
     kept: Any = SimpleNamespace(mirrors=[Mirror(source.mirrors[0].name, source.mirrors[0].name)])
-    assert [mirror.gone for mirror in _mirrors(kept, landing, {})] == [True]
+    assert [mirror.gone for mirror in changed_mirrors(kept, landing, {})] == [True]
     former.remove()
 
 

@@ -15,13 +15,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 
-from headrace.catalog import Catalog, SchedulerRecord
+from headrace.catalog import Catalog
 from headrace.clock import TICK, Clock, SystemClock
 from headrace.errors import EnvironmentFault, HeadraceError
 from headrace.events import (
     CyclesTold,
     Events,
-    LagExceeded,
     Notice,
     SchedulerLoad,
     SchedulerStarted,
@@ -35,32 +34,28 @@ from headrace.observability.journal import Journal
 from headrace.refresh.cut.cut import Cut
 from headrace.refresh.fuses.fuse import BLOWN
 from headrace.refresh.groups.grouping import Grouping
-from headrace.refresh.held_leases import new_owner, owner_is_dead
+from headrace.refresh.held_leases import new_owner
 from headrace.results.refresh_results import Mode, RefreshResult
 from headrace.schedule.options import DEPLOY_POOL
 from headrace.scheduler.cycle_summary import planned
 from headrace.scheduler.deployments import Deployments
 from headrace.scheduler.failures import input_failed, not_ended, note_failure, timed_out
 from headrace.scheduler.idle import Idle
+from headrace.scheduler.lag_reports import LagReports
 from headrace.scheduler.lost_spark import LostSpark
+from headrace.scheduler.membership import Membership
 from headrace.scheduler.outage import Outage
 from headrace.scheduler.patience import Patience
 from headrace.scheduler.policy.backoff import PASSING
 from headrace.scheduler.policy.dispatch import Dispatch
 from headrace.scheduler.policy.plan_cycle import Cycle, Hold, plan_cycle, waits
-from headrace.scheduler.policy.slot_shares import Portion, Rank, Slots, portion
+from headrace.scheduler.policy.slot_shares import Slots
 from headrace.scheduler.policy.unit_tasks import UnitTasks, unit_tasks
 from headrace.scheduler.policy.urgency import own_share_first, task_urgency
 from headrace.scheduler.rules import Rules
-from headrace.scheduler.scheduler_state import SchedulerState, read_scheduler_state, targets
+from headrace.scheduler.scheduler_state import SchedulerState, read_scheduler_state
 from headrace.scheduler.user_decisions import Decisions
 from headrace.scheduler.work import Planned, RunSummary, Work, Worker
-
-TTL = dt.timedelta(seconds=30)
-"""A scheduler that is silent for so long is taken for dead."""
-
-BEAT_SECONDS = 5.0
-"""Time between two signs of life; several fit into the time after which a scheduler is taken for dead."""
 
 UNREAD_PAUSE = dt.timedelta(seconds=5)
 """Time until sources that could not be read are tried again."""
@@ -133,8 +128,7 @@ class Scheduler:
         self.clock = clock or SystemClock()
         self.owner = new_owner()
         self._dispatch: Dispatch[TableName] = Dispatch(rules.slots, rules.quotas)
-        self._share = Slots(rules.slots, rules.quotas)
-        self._rank = Rank()
+        self._membership = Membership(catalog, self.owner, Slots(rules.slots, rules.quotas), rules.poll)
         self._ended: queue.Queue[_Ended | None] = queue.Queue()  # None: something changed
         self._running: dict[TableName, _Running] = {}
         self._cuts: dict[TableName, tuple[Cut, dt.datetime]] = {}
@@ -146,11 +140,9 @@ class Scheduler:
         self._seen: object = None
         self._next: dt.datetime | None = None
         self._told: dict[TableName, Hold] = {}
-        self._late: set[TableName] = set()
-        self._next_late: dt.datetime | None = None
+        self._lags = LagReports(events)
         self._unread: dict[TableName, str] = {}
-        self._beaten = self._look_after = 0.0
-        self._settled = False
+        self._look_after = 0.0
         self._nudged = False
         self._load: SchedulerLoad | None = None
         self._cycles = CyclesTold(events)
@@ -184,7 +176,7 @@ class Scheduler:
             EnvironmentFault: `SPARK_LOST` when a Spark that is not ours is gone for good; why ours does not start.
         """
         self.patience = Patience(self.events, self.rules.grace, at_once)
-        self._register()
+        self._membership.join()
         self._dispatch.slots = 0  # until it was counted how many there are
         self._decisions.tell()
         results: list[RefreshResult] = []
@@ -200,8 +192,7 @@ class Scheduler:
                 self.spark.end()
                 self._deployments.end(self.patience)
                 self._idle.end(self.patience)
-                with suppress(HeadraceError):
-                    self.catalog.unregister_scheduler(self.owner)
+                self._membership.leave()
                 self._cycles.note(busy=False)
                 self.events.emit(SchedulerStopped(self.owner, self._refreshed, self._failed))
         if self.spark.gone is not None:
@@ -288,7 +279,7 @@ class Scheduler:
             # what was told to have changed may not show: it is told by times, and another host's clock may be behind
             if self._quiet() and not nudged:
                 self._outage.over()
-                self._tell_new_lags()
+                self._lags.report_new(self._state, self.clock.now())
                 return True
             state = state or self._look()
             if not told:
@@ -353,7 +344,7 @@ class Scheduler:
         units = state.grouping.units
         if state.grouping is not self._grouping:
             self._grouping, self._tasks = state.grouping, unit_tasks(state.grouping)
-        left = own_share_first(task_urgency(state, self._tasks, self.clock.now()), self._rank)
+        left = own_share_first(task_urgency(state, self._tasks, self.clock.now()), self._membership.rank)
         outside = self._tasks.outside
         if self._late_only:  # a task that is left out waits for all that its unit reads
             outside = {task: above for task, above in outside.items() if units.unit_of[task] not in self._late_only}
@@ -372,7 +363,7 @@ class Scheduler:
             if self._told.get(unit) != hold:
                 self.events.emit(Waiting(str(unit), str(hold.table), hold.reason))
         self._told = dict(cycle.held)
-        self._tell_lags(state)
+        self._lags.report(state, self.clock.now())
 
     def _own(self, dag: Dag[TableName], wanted: Iterable[TableName]) -> Iterator[TableName]:
         """Yield the units that this scheduler may refresh.
@@ -381,28 +372,10 @@ class Scheduler:
         """
         left: set[TableName] = set()
         for unit in wanted:
-            if self._share.admits(self._tasks.pools_of(unit)) and left.isdisjoint(dag.producers(unit)):
+            if self._membership.share.admits(self._tasks.pools_of(unit)) and left.isdisjoint(dag.producers(unit)):
                 yield unit
             else:
                 left.add(unit)
-
-    def _tell_lags(self, state: SchedulerState) -> None:
-        now, late = self.clock.now(), set()
-        soon: list[dt.datetime] = []
-        for name, target in targets(state).items():
-            since, lag = state.tables[name].standing.behind_since, state.tables[name].standing.lag(now)
-            if lag > target:
-                late.add(name)
-                if name not in self._late:
-                    self.events.emit(LagExceeded(str(name), round(lag, 1), target))
-            elif since is not None:
-                soon.append(since + dt.timedelta(seconds=target))
-        self._late, self._next_late = late, min(soon, default=None)
-
-    def _tell_new_lags(self) -> None:
-        """Tell of what is late by now as nothing moved, be it refreshed for long or held up."""
-        if self._state is not None and self._next_late is not None and self.clock.now() > self._next_late:
-            self._tell_lags(self._state)
 
     def _tell_load(self) -> None:
         dispatch = self._dispatch
@@ -454,7 +427,8 @@ class Scheduler:
             while True:
                 found.append(self._ended.get_nowait())
         if None in found:
-            self._nudged, self._beaten = True, 0.0  # the next beat also asks whether to drain
+            self._nudged = True
+            self._membership.hasten()  # the next beat also asks whether to drain
         return [ended for ended in found if ended is not None]
 
     def _settle(self, ended: _Ended) -> tuple[RefreshResult, ...]:
@@ -528,10 +502,7 @@ class Scheduler:
         if not self._dispatch.runs(unit):
             self._end(unit, given_up)
 
-    # ---- heartbeat and registration
-
-    def _register(self) -> None:
-        self.catalog.register_scheduler(self.owner, TTL, is_dead=owner_is_dead)
+    # ---- beating and ending
 
     def _beat(self) -> bool:
         """Renew this scheduler's registration when due; return whether it must drain.
@@ -540,35 +511,20 @@ class Scheduler:
             UserError: `SCHEDULER_RUNNING` when it was silent for so long that another one, where there may be only one,
                 took its place.
         """
-        if time.monotonic() - self._beaten < (BEAT_SECONDS if self._settled else min(BEAT_SECONDS, self.rules.poll)):
+        ending = self._over.is_set()
+        beat = self._membership.beat(Slots(*self._dispatch.busy), ending=ending)
+        if beat is None:
             return False
-        self._beaten = time.monotonic()
-        found: list[Portion] = []
-
-        def claim(alive: Sequence[SchedulerRecord]) -> Mapping[str, object]:
-            total, running = Slots(self.rules.slots, self.rules.quotas), Slots(*self._dispatch.busy)
-            found.append(portion(total, running, self.owner, alive, ending=self._over.is_set()))
-            return found[-1].claim.as_dict()
-
-        try:
-            alive = self.catalog.scheduler_beat(self.owner, TTL, claim, ending=self._over.is_set())
-        except HeadraceError:
-            return False  # an outage of the catalog is told where it is looked at
-        if self._over.is_set():
+        if ending:
             self._outage.over()  # nobody looks around any more, and what is under way may go on
-        if not found:
-            with suppress(EnvironmentFault):  # else at the next beat
-                self._register()
-                self._settled = False
+        if beat.room is None:
+            self._membership.rejoin()
             return False
-        own = found[-1]
-        if (own.share, own.rank) != (self._share, self._rank):
-            self._share, self._rank = own.share, own.rank
+        if beat.moved:
             self._seen = None  # what was left to others may be this one's now
-        self._dispatch.slots, self._dispatch.quotas = own.room.all, dict(own.room.pools)
-        self._settled = own.settled
-        self._decisions.elect(alive[0].owner == self.owner)
-        return next(s.draining for s in alive if s.owner == self.owner)
+        self._dispatch.slots, self._dispatch.quotas = beat.room.all, dict(beat.room.pools)
+        self._decisions.elect(beat.leads)
+        return beat.draining
 
     def _drain(self) -> None:
         """Begin no more units; cancel what outlasts the grace time.

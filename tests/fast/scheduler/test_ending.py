@@ -110,7 +110,7 @@ class Lingering(PublishingWorker):
 
 @pytest.mark.parametrize("ends", ["the outage", "the grace time", "a second Ctrl-C"])
 def test_a_group_under_way_ends_although_the_catalog_does_not_answer(postgres, tmp_path, monkeypatch, ends):
-    monkeypatch.setattr("headrace.scheduler.loop.BEAT_SECONDS", 0.2)
+    monkeypatch.setattr("headrace.scheduler.membership.BEAT_SECONDS", 0.2)
     lake_ = Lake(postgres.fresh(), tmp_path)
     with Catalog.open(lake_.url) as catalog:
         lake_.base("s.a")

@@ -801,7 +801,7 @@ def test_what_outlasts_the_grace_time_is_cancelled(lake_, catalog):
 
 
 def test_draining_ends_it_from_outside(lake_, catalog, monkeypatch):
-    monkeypatch.setattr("headrace.scheduler.loop.BEAT_SECONDS", 0.0)
+    monkeypatch.setattr("headrace.scheduler.membership.BEAT_SECONDS", 0.0)
     events, told = Events(), []
     events.subscribe(told.append)
     with Running(catalog, PublishingWorker(lake_, catalog), events) as running:
@@ -824,7 +824,7 @@ def test_a_second_one_is_refused_and_told_of_the_first(lake_, catalog):
 @pytest.fixture
 def beside(catalog, monkeypatch):
     """Lets another scheduler be there, which began earlier or later."""
-    monkeypatch.setattr("headrace.scheduler.loop.BEAT_SECONDS", 0.0)
+    monkeypatch.setattr("headrace.scheduler.membership.BEAT_SECONDS", 0.0)
     monkeypatch.setattr(type(catalog), "register_scheduler", registered)  # on PostgreSQL there may be several
 
     def add(owner, began):
@@ -872,7 +872,7 @@ def test_a_scheduler_makes_room_for_another(lake_, catalog, beside):
 
 
 def test_together_schedulers_never_run_more_than_one_alone(lake_, catalog, monkeypatch):
-    monkeypatch.setattr("headrace.scheduler.loop.BEAT_SECONDS", 0.0)
+    monkeypatch.setattr("headrace.scheduler.membership.BEAT_SECONDS", 0.0)
     monkeypatch.setattr(type(catalog), "register_scheduler", registered)
     lake_.base("s.a")
     define(catalog, "; ".join(f"t{n:02}: a" for n in range(12)))
@@ -896,7 +896,7 @@ def test_together_schedulers_never_run_more_than_one_alone(lake_, catalog, monke
 
 
 def test_one_that_was_taken_for_dead_registers_again(lake_, catalog, monkeypatch):
-    monkeypatch.setattr("headrace.scheduler.loop.BEAT_SECONDS", 0.0)
+    monkeypatch.setattr("headrace.scheduler.membership.BEAT_SECONDS", 0.0)
     with Running(catalog, PublishingWorker(lake_, catalog)):
         until(lambda: catalog.schedulers())
         (known,) = catalog.schedulers()
@@ -905,7 +905,7 @@ def test_one_that_was_taken_for_dead_registers_again(lake_, catalog, monkeypatch
 
 
 def test_registering_again_outlasts_an_outage(lake_, catalog, monkeypatch):
-    monkeypatch.setattr("headrace.scheduler.loop.BEAT_SECONDS", 0.0)
+    monkeypatch.setattr("headrace.scheduler.membership.BEAT_SECONDS", 0.0)
     register, calls = type(catalog).register_scheduler, []
 
     def sometimes(self, owner, ttl, *, is_dead):

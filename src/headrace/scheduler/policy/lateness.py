@@ -1,14 +1,46 @@
-"""Explains in words why a stream table is beyond its target lag. Pure."""
+"""Finds stream tables beyond their target lag, and explains in words why. Pure."""
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Set
+from collections.abc import Mapping, Set
+from dataclasses import dataclass
 
 from headrace.names import TableName
 from headrace.schedule import Kind, show_duration
 from headrace.scheduler.policy.intervals import interval
-from headrace.scheduler.scheduler_state import SchedulerState
+from headrace.scheduler.scheduler_state import SchedulerState, targets
+
+
+@dataclass(frozen=True, slots=True)
+class Lateness:
+    """Stream tables beyond their target lag at one moment.
+
+    Args:
+        late: Their lags and targets, in seconds.
+        next_late: When the next one is, if nothing is refreshed until then; None where none lacks a change.
+    """
+
+    late: Mapping[TableName, tuple[float, int]]
+    next_late: dt.datetime | None
+
+
+def lateness(state: SchedulerState, now: dt.datetime) -> Lateness:
+    """Find the stream tables that are beyond their target lag.
+
+    Args:
+        state: State of the scheduler.
+        now: The time.
+    """
+    late: dict[TableName, tuple[float, int]] = {}
+    soon: list[dt.datetime] = []
+    for name, target in targets(state).items():
+        since, lag = state.tables[name].standing.behind_since, state.tables[name].standing.lag(now)
+        if lag > target:
+            late[name] = lag, target
+        elif since is not None:
+            soon.append(since + dt.timedelta(seconds=target))
+    return Lateness(late, min(soon, default=None))
 
 
 def late_because(

@@ -127,23 +127,21 @@ def _stored(program: DeltaProgram, plain: Mapping[str, Scalar]) -> DeltaProgram:
     """
     if not plain:
         return program
-    change = program.state.change
 
     def stored(rows: Relation) -> Relation:
         return Project(rows, tuple((name, plain.get(name, column(name))) for name in rows.columns))
 
-    if program.state.contents is not None:
-        program = replace(program, state=replace(program.state, contents=stored(program.state.contents)))
+    change, state = program.state.change, program.state.rewritten(stored)
     if not isinstance(change, Stored):
-        return replace(program, state=replace(program.state, change=stored(change)))
+        return replace(program, state=state)
     read = [r for step in program.steps for r in step.relations]
     read += [] if program.companion is None else program.companion.relations
     if change not in (node for each in read for node in nodes(each)):
         steps = tuple(s if s.name != change.name else replace(s, relation=stored(s.relation)) for s in program.steps)
-        return replace(program, steps=steps)
+        return replace(program, steps=steps, state=replace(state, change=change))
     name = free_name(change.name, program.steps)
-    steps = (*program.steps, Step(name, stored(change)))
-    return replace(program, steps=steps, state=replace(program.state, change=Stored(name, change.columns)))
+    steps = (*program.steps, Step(name, state.change))
+    return replace(program, steps=steps, state=replace(state, change=Stored(name, change.columns)))
 
 
 def _program(tree: Relation, views: AuxiliaryViews, change: Change) -> DeltaProgram | None:

@@ -227,7 +227,7 @@ def test_members_that_start_early_see_of_a_source_one_version(hr: Headrace, ns: 
     creator = hr._engine().creator
 
     def begun(*awaited: TableName) -> GroupRefresh:
-        group = creator.prepare_group((b, c, d), hr._heads(), awaited=[(name,) for name in awaited])
+        group = creator.plan_group((b, c, d), hr._heads(), awaited=[(name,) for name in awaited])
         assert group.begin() is None
         return group
 

@@ -168,7 +168,7 @@ class RefreshVerbs(ProjectHandle):
         creator, members, abandoned = self._engine().creator, grouping.units.members, threading.Event()
 
         def begin(unit: TableName, at: Cut) -> Together:
-            return creator.prepare_group(members[unit], at, full=full, patience=patience, given_up=abandoned.is_set)
+            return creator.plan_group(members[unit], at, full=full, patience=patience, given_up=abandoned.is_set)
 
         def first(unit: TableName) -> Together:
             refuse(unit)

@@ -63,7 +63,7 @@ class EngineWorker:
         """Return the refresh of stream tables that are published at once."""
         from headrace.refresh.groups.side_by_side import SideBySide
 
-        return SideBySide(lambda: self._creator.prepare_group(members, heads, awaited=awaited), tasks)
+        return SideBySide(lambda: self._creator.plan_group(members, heads, awaited=awaited), tasks)
 
     def maintain(self, wanted: Callable[[TableName], bool]) -> None:
         """Maintain stored tables with the ages that `headrace maintain` has by default."""

@@ -255,9 +255,9 @@ class Creator:
             EnvironmentFault: `LAYOUT_AWAITED` where they are to be loaded beside what they are.
             HeadraceError: What went wrong; what was published before stays.
         """
-        return self.prepare_group(names, heads, full=full, patience=patience, resolved=resolved, held=held).run()
+        return self.plan_group(names, heads, full=full, patience=patience, resolved=resolved, held=held).run()
 
-    def prepare_group(
+    def plan_group(
         self,
         names: Sequence[TableName],
         heads: Cut,
@@ -269,7 +269,10 @@ class Creator:
         awaited: Sequence[Sequence[TableName]] = (),
         given_up: Callable[[], bool] = lambda: False,
     ) -> GroupRefresh:
-        """Plan what `refresh_group` runs, for threads that share it; the rest as in `Order`."""
+        """Return what `refresh_group` runs, not begun yet, for threads that share it.
+
+        The rest is as in `Order`.
+        """
         redefine = self._redefine(names, heads, resolved=resolved)
         if redefine is not None and not full and not resolved:
             refuse_waiting(names, waiting_in(self.catalog, self.refresher.defaults))

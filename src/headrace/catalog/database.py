@@ -23,7 +23,7 @@ from headrace.errors import UserError
 from headrace.extras import require
 
 BUSY_TIMEOUT = dt.timedelta(seconds=30)
-"""How long a statement waits for another writer before CATALOG_LOCKED."""
+"""Time that a statement waits for another writer before CATALOG_LOCKED."""
 
 _WRITES = "headrace_writes"
 _PASSING = "headrace_passing"

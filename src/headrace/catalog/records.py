@@ -1,4 +1,4 @@
-"""What the catalog remembers, as frozen values: what readers return and what writers take.
+"""Frozen records of the catalog: what readers return and what writers take.
 
 Nothing here knows a database. Times are aware and in UTC; JSON fields are plain mappings of JSON values.
 """
@@ -298,7 +298,7 @@ class HistoryEntry:
 
 @dataclass(frozen=True, slots=True)
 class LastRefresh:
-    """What the newest `HistoryEntry` of a stream table says of how it ended; arguments as there."""
+    """The outcome of a stream table's newest refresh; arguments as of `HistoryEntry`."""
 
     stream: TableName
     started_at: dt.datetime

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Dialect
 
 VERSION_TABLE = "hr_schema_revision"
-"""Where Alembic notes the revision; not its default name, for the database may be shared."""
+"""Alembic's table of the revision; not its default name, for the database may be shared."""
 
 REVISIONS = (
     "0001",
@@ -224,7 +224,7 @@ published = sa.Table(
     sa.Column("table_name", sa.String(255), primary_key=True),
     sa.Column("metadata_location", sa.String(1000), nullable=False),
 )
-"""What each stored table's `lake` pointer was when Headrace last published it; notices foreign writers."""
+"""Each stored table's `lake` pointer as Headrace last published it; reveals foreign writers."""
 
 care = sa.Table(
     "hr_care",
@@ -241,7 +241,7 @@ care = sa.Table(
     sa.Column("skipped_at", UtcTime),
     sa.Column("skipped_rows", sa.BigInteger),
 )
-"""What schedulers know of a stream table; no row for one that gave no cause."""
+"""Pauses, failures, fuse and skipped rows of a stream table; no row before there were any."""
 
 epoch = sa.Table(
     "hr_epoch",

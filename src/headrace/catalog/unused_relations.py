@@ -20,7 +20,7 @@ _USES = (
     t.key.c.relation_id,
     t.watermark.c.relation_id,
 )
-"""What refers to a source besides its versions."""
+"""Columns that refer to a source, besides those of its versions."""
 
 
 def unused(connection: Connection, names: Iterable[TableName]) -> dict[TableName, int]:

@@ -1,4 +1,4 @@
-"""What is known of keys; a part of `Catalog`."""
+"""Declared keys of sources; a part of `Catalog`."""
 
 from __future__ import annotations
 

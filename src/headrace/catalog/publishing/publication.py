@@ -92,7 +92,7 @@ class Rename:
 
 @dataclass(frozen=True, slots=True)
 class LogChange:
-    """Where a stream table keeps its change log from then on.
+    """The change log that a stream table keeps from a publication on, if it keeps one.
 
     Args:
         stream: The stream table.

@@ -37,7 +37,7 @@ from headrace.names import TableName
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """How a publication shows tables in a lake that another server keeps.
+    """The means by which a publication shows tables in a lake that another server keeps.
 
     Args:
         move: Called last, with everything else written and not committed; shows the tables there, and returns their

@@ -1,4 +1,4 @@
-"""What each stored table's `lake` pointer was when Headrace last published it."""
+"""The `lake` pointer of each stored table as Headrace last published it."""
 
 from __future__ import annotations
 

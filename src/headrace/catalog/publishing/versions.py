@@ -17,7 +17,7 @@ from headrace.errors import UserError
 from headrace.names import TableName
 
 _AT_ONCE = 5_000
-"""So many values a statement may name."""
+"""Values that one statement names at most."""
 
 _ALL: sa.Select[Any] = sa.select(
     t.relation.c.name,

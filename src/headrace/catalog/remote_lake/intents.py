@@ -16,7 +16,7 @@ from headrace.catalog.remote_lake.plain_records import from_plain, to_plain
 from headrace.lakes.lake_server import Key, LakeMove
 
 _PATIENCE = dt.timedelta(minutes=1)
-"""How long a publisher without a lease is taken to be at it."""
+"""Time for which a publisher without a lease is taken to be still publishing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What holds sources back; a part of `Catalog`."""
+"""Gates and watermarks, which hold sources back; a part of `Catalog`."""
 
 from __future__ import annotations
 

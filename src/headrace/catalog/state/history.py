@@ -20,7 +20,7 @@ from headrace.frontier import Frontier
 from headrace.names import TableName
 
 PAST = 200
-"""So many refreshes of a stream table are looked back at."""
+"""Newest refreshes of a stream table whose frontiers are read."""
 
 
 def read(

@@ -225,7 +225,7 @@ class Reader:
         return versions.first_shown(self._connection, name, snapshots)
 
     def versions_as_of(self, when: dt.datetime | int) -> dict[TableName, Version]:
-        """For every relation, the version that was newest at a time or at a publication (by id).
+        """Return each relation's version that was newest at a time or at a publication (by id).
 
         Raises:
             UserError: `PUBLICATION_NOT_FOUND`.

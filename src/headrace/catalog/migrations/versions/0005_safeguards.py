@@ -1,4 +1,4 @@
-"""What keeps changes back: fuses, and what was skipped because of one; gates; watermarks."""
+"""Fuses, and what was skipped because of one; gates; watermarks."""
 
 import sqlalchemy as sa
 from alembic import op

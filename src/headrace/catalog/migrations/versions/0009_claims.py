@@ -1,4 +1,4 @@
-"""How much schedulers claim of what they share."""
+"""Claims of schedulers on the slots and pools that they share."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""What is asked of every definition, apart from the long rest."""
+"""Summaries of definitions: the fields read of all of them, apart from the long rest."""
 
 import json
 import zlib

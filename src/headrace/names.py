@@ -103,7 +103,7 @@ CLOCK_COLUMN = "at"
 """Its column, a TIMESTAMP."""
 
 NOW = "__hr_now"
-"""What queries as algebra call that column."""
+"""The name of that column in queries as algebra."""
 
 
 def split_identifier(text: str) -> tuple[str, ...]:

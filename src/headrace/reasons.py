@@ -1,4 +1,4 @@
-"""Why a refresh was FULL: a closed list, so that dashboards and tests can rely on the codes."""
+"""Reasons why a refresh was FULL: a closed list, on whose codes dashboards and tests rely."""
 
 from __future__ import annotations
 

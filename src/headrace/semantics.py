@@ -1,4 +1,4 @@
-"""What changes a query's result besides its text; part of every definition."""
+"""Settings that change a query's result besides its text; part of every definition."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def deciding_columns(words: Words) -> tuple[frozenset[str], frozenset[str]]:
 
 @dataclass(slots=True)
 class _Part:
-    """What is being read: a bracket, or a CASE.
+    """An open bracket, or an open CASE, of the expression that is being read.
 
     Args:
         deciding: Whether columns here decide.

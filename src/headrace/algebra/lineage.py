@@ -38,7 +38,7 @@ from headrace.names import TableName
 
 
 class Influence(StrEnum):
-    """How a source's column takes part in a result."""
+    """The way in which a source's column takes part in a result."""
 
     IDENTITY = "IDENTITY"
     TRANSFORMATION = "TRANSFORMATION"

@@ -40,7 +40,7 @@ _FOLDS = {
     **dict.fromkeys(words("std stddev stddev_samp"), _squares(f"sqrt({_SAMPLE})", "1D")),
     "stddev_pop": _squares(f"sqrt({_POPULATION})", "0D"),
 }
-"""What `aggregate` folds a sorted array with, by the function that it stands for."""
+"""Arguments of `aggregate` after the sorted array, by the function that it stands for."""
 
 
 def ordered_sums(query: str, refusals: Sequence[Refusal]) -> tuple[Refinement, ...]:

@@ -57,7 +57,7 @@ def unmatched_columns(view: CompiledView, output: tuple[Column, ...]) -> tuple[R
 
 @dataclass(frozen=True, slots=True)
 class Undetermined:
-    """What in a query may give other results for the same rows, as rows that tie have no order.
+    """Parts of a query that may give other results for the same rows, as ties have no order.
 
     Args:
         orders: Orders that leave ties.

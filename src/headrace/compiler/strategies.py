@@ -1,4 +1,4 @@
-"""What each construct of a query costs its refreshes: the rules' own choices, in words.
+"""Tells in words what each construct of a query costs its refreshes: the rules' own choices.
 
 The lines follow the tree that rules work on, from the result down to the sources, and ask the same functions as the
 rules: what the root is, which accumulators an aggregate keeps, where old rows come from.

@@ -1,4 +1,4 @@
-"""Who reads whom: the graph of stream tables and their sources.
+"""The graph of stream tables and their sources, by who reads whom.
 
 In come names with what each reads; out go orders, cycles, diamonds, units and pictures. Pure. Door: `Dag`.
 """

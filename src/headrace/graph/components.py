@@ -1,4 +1,4 @@
-"""Which names of a graph lie on a common cycle: its strongly connected components.
+"""Finds the names of a graph on a common cycle: its strongly connected components.
 
 Source: Tarjan, Depth-First Search and Linear Graph Algorithms, SIAM J. Comput. 1 (1972); without recursion, as
 pipelines may be deeper than Python recurses.

@@ -59,7 +59,7 @@ class Wanted(Generic[Name]):
 
 @dataclass(frozen=True, slots=True)
 class Meetings(Generic[Name]):
-    """Where the ways of a graph meet.
+    """The names at which ways of a graph meet, and what is kept together for that.
 
     Args:
         bottoms: Names at which diamonds meet.
@@ -195,7 +195,7 @@ class _Places(Generic[Name]):
 
 @dataclass(slots=True)
 class _Found:
-    """What was found in the blocks so far, by number."""
+    """The findings of the blocks so far, by number."""
 
     size: int
     bottoms: set[int] = field(default_factory=set)

@@ -1,4 +1,4 @@
-"""Where ways part that meet again, for many bottoms at once.
+"""Finds where ways part that meet again, for many bottoms at once.
 
 Ways down to a bottom make a dominator tree with the bottom at its root: a name dominates another when it lies on all
 ways from that to the bottom. The label of a name is the dominator of it at depth one, or itself where it stands
@@ -43,7 +43,7 @@ class Ways:
 
 
 class Block:
-    """Where the ways part that meet at some bottoms; sets of bottoms are integers of flags.
+    """Finds where ways part that meet at some bottoms; sets of bottoms are integers of flags.
 
     Args:
         ways: The graph.

@@ -9,7 +9,7 @@ from headrace.graph.critical import critical_path
 from headrace.graph.dag import Dag, Name
 
 Label = Callable[[Name], str]
-"""What is shown for a name besides the name, such as its mode and lag; may be empty."""
+"""Returns what is shown beside a name, such as its mode and lag; may be empty."""
 
 
 def as_text(dag: Dag[Name], label: Label[Name] | None = None) -> str:

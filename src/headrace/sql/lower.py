@@ -44,7 +44,7 @@ from headrace.errors import InternalError
 from headrace.names import CLOCK_COLUMN, NOW, RESERVED_PREFIX, WEIGHT, quote
 
 Bind = Callable[[Scan | Stored], str]
-"""What a leaf is in SQL: a table, a snapshot of one, a temporary view."""
+"""Returns a leaf in SQL: a table, a snapshot of one, a temporary view."""
 
 
 def lower(relation: Relation, bind: Bind, dialect: str = "spark", *, hints: bool = False) -> str:
@@ -467,7 +467,7 @@ def _name(name: str) -> exp.Identifier:
 
 
 _ALIAS = f"{RESERVED_PREFIX}t"
-"""What the names of tables begin with; a number follows."""
+"""Prefix of the aliases of tables; a number follows."""
 
 
 def _aliased(source: exp.Expression, alias: str) -> exp.Expression:

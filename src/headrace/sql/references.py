@@ -130,7 +130,7 @@ def _dynamic_name(cursor: Cursor, token: int) -> Unsupported:
 
 
 MOST_READINGS = 10_000
-"""How often a query may read tables."""
+"""Times that a query may read tables, at most."""
 
 _EXPANDED = "Spark puts a common table expression in each place where it is read, and those that it reads into that."
 _PARTS = "Make stream tables of common table expressions that are read several times, and read these."

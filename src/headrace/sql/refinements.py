@@ -11,14 +11,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 FLOATS = " of floats"
-"""How the names of constructs end whose result depends on the order of addition."""
+"""Suffix of the names of constructs whose result depends on the order of addition."""
 
 
 INTEGERS = " of integers"
-"""How the names of averages end whose sums are added up as whole numbers."""
+"""Suffix of the names of averages whose sums are added up as whole numbers."""
 
 LONG_INTEGERS = " of long integers"
-"""How the names of averages end whose sums are added up as decimals."""
+"""Suffix of the names of averages whose sums are added up as decimals."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,4 +48,4 @@ NO_RULE: Mapping[type[r.Relation], str] = {
     r.Round: "it stands inside a recursion, whose rule looks at it as a whole",
     r.Repeat: "it is made only when a change is applied",
 }
-"""Why an operator needs no rule."""
+"""Reasons why operators need no rule."""

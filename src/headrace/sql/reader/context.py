@@ -1,4 +1,4 @@
-"""What reading one text needs, and where refusals are collected."""
+"""The context of reading one text; it collects refusals, too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How large a query may be so that every later look at it takes a bounded time."""
+"""Limits the size of a query, so that every later look at it takes a bounded time."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def too_large(relation: Relation) -> str | None:
 
 
 class _Measure(NamedTuple):
-    """How large a tree is.
+    """The size of a tree.
 
     Args:
         size: Its operators.

@@ -1,4 +1,4 @@
-"""Why a query, or a part of it, is not maintained incrementally."""
+"""Reasons why a query, or a part of it, is not maintained incrementally."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Refusal:
 
 
 SESSION = "session_window()"
-"""What refusals call it, and what marks the window functions that it is maintained by."""
+"""The construct's name in refusals; marks the window functions that it is maintained by."""
 
 HINTS: dict[str, str] = {
     "LIMIT": "Read the stream table with a LIMIT instead.",
@@ -59,7 +59,7 @@ HINTS: dict[str, str] = {
     SESSION: "It is maintained as a grouping expression of a time: GROUP BY k, session_window(t, '5 minutes').",
     "TABLESAMPLE": "Filter by a hash of a key instead: WHERE pmod(xxhash64(key), 10) = 0.",
 }
-"""What to do about a construct, by its name."""
+"""Hints about constructs, by name."""
 
 REMEDIES: dict[str, str] = {
     "depends on when it runs": "It is maintained in conditions of WHERE, in a subquery where need be: "
@@ -69,7 +69,7 @@ REMEDIES: dict[str, str] = {
     "the source.",
     "depends on the session that runs it": "Write its value instead.",
 }
-"""What to do about what is no function of the sources, by the reason."""
+"""Hints about what is no function of the sources, by the reason."""
 
 
 def not_maintained(construct: str, place: Place | None, message: str | None = None, hint: str | None = None) -> Refusal:

@@ -1,4 +1,4 @@
-"""What may be done with sessions once rows are grouped by them.
+"""Finds uses of sessions that are not allowed once rows are grouped by them.
 
 Spark marks the column of `session_window`, and groups by the mark wherever the column goes: a second GROUP BY or
 DISTINCT merges sessions again. And it moves conditions over what a query groups by below the grouping, where they meet
@@ -33,7 +33,7 @@ from headrace.sql.reader.refusals import SESSION
 
 
 class _Part(Enum):
-    """What of a session a column holds."""
+    """The part of a session that a column holds."""
 
     BOUND = auto()
     """Its first or last moment, as it was computed."""

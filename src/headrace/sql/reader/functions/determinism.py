@@ -1,4 +1,4 @@
-"""What makes a scalar's value depend on more than its row."""
+"""Functions and literals that make a scalar's value depend on more than its row."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ BEFORE_ALIASES = WITHOUT_BRACKETS - {"localtimestamp"}
 """Those that win over an alias of the same SELECT, as Spark has it, but in HAVING and ORDER BY."""
 
 _HINT = re.compile(r"now|today|yesterday|tomorrow|\\", re.IGNORECASE)
-"""What a literal has that may mean a time; of a long list few are looked at more closely."""
+"""Matches a part of literals that may mean a time; few of a long list are examined further."""
 
 _MOVING = re.compile(r"now|(?:today|yesterday|tomorrow)(?![a-z])[ \t]*[\w:+/.-]*", re.IGNORECASE)
 """Texts of which Spark makes a time when it casts them; behind a day a time zone may stand."""

@@ -36,7 +36,7 @@ from headrace.sql.reader.refusals import Refusal, not_deterministic
 from headrace.sql.reader.syntax.tokens import is_string, words
 
 _TEXT = ("string", "varchar", "char")
-"""How types of texts begin."""
+"""Prefixes of the names of text types."""
 
 _COMPARISONS = frozenset({"=", "==", "<=>", "<>", "!=", "<", "<=", ">", ">="})
 _PATTERNS = words("LIKE ILIKE RLIKE REGEXP")

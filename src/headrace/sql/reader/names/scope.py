@@ -1,4 +1,4 @@
-"""Which columns a SELECT block sees, and what a dotted name means there."""
+"""Tells which columns a SELECT block sees, and what a dotted name means there."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from headrace.sql.reader.scalars.matching import binding
 _COLLATE = "COLLATE"
 
 INSIDE = "COLLATE is inside an expression that is compared, so its effect is not certain."
-"""Why an equality is refused."""
+"""The reason why an equality is refused."""
 
 
 def under_one_collation(a: Lexemes, b: Lexemes) -> tuple[Lexemes, Lexemes] | None:

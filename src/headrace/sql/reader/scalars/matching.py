@@ -14,7 +14,7 @@ _TIGHTEST = 100
 _UNARY = 90
 _SHIFT = 57
 COMPARISON = 45
-"""How tightly operators bind: what has no looser one outside brackets, a sign, `<<`, and what gives a truth value."""
+"""Precedences: of an expression without operators, of signs, of `<<`, and of comparisons."""
 _BINDING: dict[str, int] = {
     **dict.fromkeys(["OR"], 10),
     **dict.fromkeys(["AND"], 20),

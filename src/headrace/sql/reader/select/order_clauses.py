@@ -1,4 +1,4 @@
-"""Where a query's text orders rows, and how columns are written there, to refine it.
+"""Notes where a query's text orders rows, and how columns are written there, to refine it.
 
 `ORDER BY … LIMIT` is refined by the numbers of the columns that the query shows; the order of a window function by the
 names that its SELECT sees. An order that rows share on purpose is not refined: functions of peers, and frames by value.

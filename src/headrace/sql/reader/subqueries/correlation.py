@@ -27,7 +27,7 @@ from headrace.sql.reader.tables.from_reader import FromReader
 from headrace.sql.reader.tables.generators import as_generator, is_generator, more_than_views
 
 DEEPEST = 5
-"""How deep subqueries may be nested: each level is read twice, with and without outer references."""
+"""Deepest nesting of subqueries: each is read twice, with and without outer references."""
 
 
 class RefusedError(Exception):

@@ -32,7 +32,7 @@ from headrace.sql.reader.subqueries.decorrelation import matched
 from headrace.sql.reader.syntax.query_shape import Query, Range, Select
 
 UNEQUAL = "It reads outer columns whose equal values can be told apart, such as floats: 0.0 and -0.0."
-"""Why a subquery with outer columns is refused."""
+"""The reason why a subquery with outer columns is refused."""
 
 _GROUPS = "A subquery that reads outer columns and groups its rows is maintained where it reads them in WHERE only."
 

@@ -77,12 +77,12 @@ def words(text: str) -> frozenset[str]:
 
 
 _BROKEN = re.compile(r"[\ud800-\udfff]")
-"""What Python makes of bytes that are no UTF-8; a text that has it cannot be sent anywhere."""
+"""Matches what Python makes of bytes that are no UTF-8; such a text cannot be sent anywhere."""
 
 _SPACE = re.compile(r"\s+")
 _LINE_COMMENT = re.compile(r"--(?:\\\n|[^\r\n])*")
 _COMMENT_EDGE = re.compile(r"/\*(?!\+)|\*/")
-"""Where a comment in a comment begins, as a hint there does not, and where one ends."""
+"""Matches where a comment in a comment begins, as a hint there does not, and where one ends."""
 _QUOTED = re.compile(r"`(?:[^`]|``)*`")
 _RAW = re.compile(r"""[rR](?:'[^']*'|"[^"]*")""")
 _STRING = re.compile(r"""'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*\"""", re.DOTALL)

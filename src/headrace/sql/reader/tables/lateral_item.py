@@ -12,7 +12,7 @@ from headrace.sql.reader.names.scope import Scope, Visible
 from headrace.sql.reader.syntax.query_shape import Query, Select
 
 Beside = tuple[Relation, tuple[Visible, ...]]
-"""What stands before a subquery beside the subquery's rows, and the subquery's columns."""
+"""A relation of the rows before a subquery with those of the subquery, and its columns."""
 
 
 @dataclass(frozen=True, slots=True)

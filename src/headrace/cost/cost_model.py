@@ -24,11 +24,11 @@ LEAST = DIFFERENTIAL_FIXED + COMPANION_FIXED
 STEP_FIXED = 0.05
 """Seconds of a step beside what it computes."""
 BAG_FIXED = 0.25
-"""Where rows have no key, those that leave are looked for by several statements."""
+"""Seconds of finding deleted rows where rows have no key, which takes several statements."""
 LEAST_GROUPS = 1_000
 """Groups that a table is taken to have at least while it is nearly empty."""
 SELDOM = 0.1
-"""How often a step is needed that is computed only where something occurred, such as a reserve that ran out."""
+"""Share of refreshes that need a conditional step, such as one for a reserve that ran out."""
 WRITE_VALUES_PER_SECOND = 14_000_000
 """Values of rows written to new files, as FULL does."""
 COMPARE_ROWS_PER_SECOND = 500_000

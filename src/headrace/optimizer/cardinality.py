@@ -41,7 +41,7 @@ from headrace.algebra.relations import (
 from headrace.algebra.scalar import Scalar, conjuncts
 
 VALUES_PER_SECOND = 200_000_000
-"""What is read of columns."""
+"""Values of columns that are read."""
 PROBED_PER_SECOND = 100_000_000
 """Rows looked up in something small."""
 MATCHED_PER_SECOND = 5_000_000
@@ -63,7 +63,10 @@ MOVED_BY_TIME = 0.01
 SENT_TO_ALL = 300_000
 """A side of so few rows is sent to every task."""
 SENT_BYTES, ROW_BYTES, VALUE_BYTES = 64 * 1024 * 1024, 24, 8
-"""What follows from a change is sent, too, where the other side has more rows, up to so many bytes of a hash table."""
+"""Bytes of a hash table: of the largest that is sent, of a row, and of a value.
+
+A side that follows from a change is sent up to that size, where the other side has no fewer rows.
+"""
 SENT_UNASKED = 100_000
 """A table of so few rows is sent to meet a change, rather than the change to meet it: Spark knows its size."""
 KEPT_BY_CONDITION = 0.5

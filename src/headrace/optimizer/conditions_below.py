@@ -32,7 +32,7 @@ Conditions = tuple[Scalar, ...]
 
 
 class Filtering(ABC):
-    """How conditions become filters where they go no further."""
+    """Moves conditions down, and makes them filters where they go no further."""
 
     @abstractmethod
     def above(self, node: Relation, conditions: Conditions) -> Relation:

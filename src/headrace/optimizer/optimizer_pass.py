@@ -16,7 +16,7 @@ Types = Mapping[str, str]
 
 
 class Phase(StrEnum):
-    """How often a pass runs: at definition, per change, or per session."""
+    """The frequency of a pass: at definition, per change, or per session."""
 
     LOGICAL = "logical"
     """Once per definition. What a companion stores follows from these passes."""

@@ -24,7 +24,7 @@ Asked = Mapping[str, tuple[Relation, str]]
 """Columns of a side, each with the other side and the column there that equals it."""
 
 SMALLER = 4
-"""So many times smaller than what is grouped must the source be that tells which groups matter."""
+"""Factor by which the source that tells which groups matter must be smaller than their rows."""
 
 _VALUE = "__hr_partner"
 

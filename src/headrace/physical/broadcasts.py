@@ -18,7 +18,7 @@ from headrace.optimizer.cardinality import Work, sends_small_side
 from headrace.physical.facts import Facts, SourceFacts
 
 FEW_CHANGED_ROWS = 500_000
-"""What follows from a change of at most so many rows is taken to be small without an estimate."""
+"""Changed rows up to which what follows from a change is small without an estimate."""
 
 OF_BROADCASTS = frozenset({"BROADCAST_TOO_LARGE", "RESULT_TOO_LARGE"})
 """Errors of what does not fit on its way to all of Spark's tasks, which leads through the driver."""

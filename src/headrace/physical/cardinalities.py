@@ -12,7 +12,7 @@ from headrace.physical.facts import Facts, SourceFacts
 DEFAULT_ROWS = 1_000_000
 """Rows of a source whose snapshots do not tell how many they have."""
 CARRIED = 0.1
-"""How many of the rows of rewritten files changed, where that is not known."""
+"""Share of the rows of rewritten files that changed, where that is not known."""
 
 
 def source_rows(source: SourceFacts) -> int:

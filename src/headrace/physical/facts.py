@@ -18,7 +18,7 @@ from headrace.statistics.calibration import Calibration
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """Why a source (or the whole table) cannot be refreshed DIFFERENTIAL this time.
+    """The reason why a source (or the whole table) cannot be refreshed DIFFERENTIAL this time.
 
     Args:
         reason: The code.

@@ -21,8 +21,11 @@ MOST_KEYS = 1_000_000
 """Of a larger change the keys are not looked at: one task would hold them all, and they are seldom close together."""
 
 MOST_RANGES, WIDE = 8, 0.02
-"""How many ranges at most, since each row that is read is compared with them; gaps of less than so much of the distance
-between the first and the last key are none."""
+"""Most ranges of a change's keys, and the least gap between two of them.
+
+Few, since each row that is read is compared with them. The gap is a share of the distance between the first and the
+last key.
+"""
 
 
 @dataclass(frozen=True, slots=True)

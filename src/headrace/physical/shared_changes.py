@@ -34,13 +34,13 @@ LOCAL_RELATION_ROWS = 20_000
 """Changes of so many rows, and what follows from them, are expected to be few enough to be held in one place."""
 
 SMALL_APPEND_ROWS = 1_000
-"""So many appended rows are kept for all that read them; more are read from their files as quickly."""
+"""Appended rows that are kept for all readers, at most; more are read from files as quickly."""
 
 About = TableName | Key
-"""What is kept: the change of a source, or its semi-join with changes, by some columns."""
+"""The key of what is kept: a source's change, or its semi-join with changes by some columns."""
 
 MOST_BYTES = 64 * 2**20
-"""So much memory may be taken by all changes that consumers have yet to read."""
+"""Bytes of memory that all changes may take which consumers have yet to read."""
 
 
 def common_change(

@@ -66,7 +66,7 @@ def asked(facts: Facts, failed: frozenset[Key] = frozenset(), *, local: bool = T
 
 
 FEW_GROUPS = 1_000
-"""So many groups are held all, touched or not, so that tables are written without being read and merged."""
+"""Most groups that are all held, touched or not: tables are then written without a merge."""
 
 
 def _may_hold_companion(facts: Facts) -> bool:

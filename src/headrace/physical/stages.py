@@ -20,7 +20,7 @@ NOTHING_ELSE: Leaves = {}
 
 
 class Policy(StrEnum):
-    """How the rows of a stage reach the stages that read it."""
+    """The way in which the rows of a stage reach the stages that read it."""
 
     MATERIALIZE = "MATERIALIZE"
     """Computed once, and kept in Spark's memory."""

@@ -9,7 +9,7 @@ from headrace.physical.stages import Policy, SparkStage
 
 
 class Skipped(StrEnum):
-    """Why a step was not computed."""
+    """The reason why a step was not computed."""
 
     DEAD = "DEAD"
     """It follows from steps that turned out to have no rows, or only such steps read it."""

@@ -25,22 +25,25 @@ RECOMPUTED = "recomputed"
 """Name in `metrics` of how many refreshes in a row before it were FULL because that was expected to be cheaper."""
 
 PACE_ENTRIES = 5
-"""How many past refreshes of a mode correct its estimate."""
+"""Past refreshes of a mode that correct its estimate, at most."""
 
 SURE = 3
-"""So many tell of a mode more than how fast the machine is: the first ones compile what the query needs."""
+"""Refreshes of a mode that are enough to tell more than how fast the machine is.
+
+The first ones compile what the query needs.
+"""
 
 WARM = 10
 """A session's first refreshes of a mode tell how long Spark takes to warm up, not how long the mode takes."""
 
 OTHERS = 10
-"""So many of the other mode count as one."""
+"""Refreshes of the other mode that count as one."""
 
 FADING = 0.7
 """The power to which what is remembered is raised, once in as many refreshes as are read: it may not be so for ever."""
 
 ANEW = frozenset({FullReason.FIRST_LOAD, FullReason.DEFINITION_CHANGED, FullReason.FUNCTION_CHANGED})
-"""Why a table is loaded whose history before tells nothing: its query was another one."""
+"""Reasons for loads before which history tells nothing: the query was another one."""
 
 
 MACHINES = 1.5

@@ -27,7 +27,7 @@ from headrace.optimizer.auxiliary_views.keepable_groups import keepable, recurse
 from headrace.optimizer.auxiliary_views.top_groups import grouped
 
 _ROWS, _MET = "__hr_rows", "__hr_met"
-"""How many rows of the left side a group has, and how many of the right side each of them meets."""
+"""Columns: rows of the left side in a group, and rows of the right that each of them meets."""
 
 
 def grouped_again(tree: Relation) -> frozenset[Aggregate]:

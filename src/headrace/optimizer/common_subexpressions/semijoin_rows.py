@@ -23,7 +23,7 @@ from headrace.ivm.program import DeltaCoverage, Key, Step
 from headrace.names import WEIGHT, TableName
 
 AFTERWARDS, BEFOREHAND = "__hr_after", "__hr_before"
-"""How often a row is there now, and how often it was."""
+"""Columns: how often a row is there now, and how often it was."""
 
 _REMOVED, _NET = "__hr_removed", "__hr_net"
 

@@ -17,7 +17,7 @@ from headrace.ivm.change import SHARED, cheap
 from headrace.ivm.program import DeltaProgram, Step, free_name
 
 Parts = dict[Relation, int]
-"""What a relation has in it that is worth a step, a node before its inputs, and how often."""
+"""Parts of a relation that are worth a step, a node before its inputs, and how often."""
 
 
 def share(program: DeltaProgram, changes: Set[Relation]) -> DeltaProgram:

@@ -60,7 +60,7 @@ class Reading:
 
 
 Use = Callable[[Reading], Relation]
-"""What is put in the place of a scan."""
+"""Returns what is put in the place of a scan."""
 
 Demands = tuple[Demand, ...]
 Conditions = tuple[Scalar, ...]

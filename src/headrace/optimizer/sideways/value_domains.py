@@ -35,7 +35,7 @@ from headrace.algebra.scalar import as_column, column
 from headrace.algebra.tree import identity
 
 MOST_LOOKS, MOST_LEVELS, MOST_TERMS = 3_000, 60, 12
-"""Where values come from is no longer looked for in a program so large, so far back, or if it is so many places."""
+"""Limits of the search for where values come from: relations looked at, depth, and places."""
 
 Names = tuple[str, ...]
 Pairs = tuple[tuple[str, str], ...]

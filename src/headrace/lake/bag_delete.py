@@ -31,7 +31,7 @@ from headrace.lake.metadata import TableMeta
 from headrace.names import WEIGHT, TableName, quote
 
 LOCATOR_COLUMNS = 4
-"""So many of the most telling columns are compared first."""
+"""Columns that are compared first, at most: those that tell rows apart best."""
 
 SPARE = 10
 """Columns tell rows apart when they could tell so many times more rows than there are."""

@@ -18,13 +18,16 @@ REMOVED = "__hr_c"
 """Alias of the rows a change removes."""
 
 BROADCAST_ROWS, BROADCAST_NUMBERS = 500_000, 2_000_000
-"""So many removed rows are sent to every task when rows are looked for, some 30 MB; or so many, if one number does."""
+"""Removed rows that are sent to every task to look for them, at most: some 30 MB.
+
+The second number is for rows that are looked for by a single number or date.
+"""
 
 _CHEAP = ("tinyint", "smallint", "int", "bigint", "date", "timestamp", "timestamp_ntz")
 _ORDERED = ("tinyint", "smallint", "int", "bigint", "date")
 _ORDERABLE = ("string", "boolean", "float", "double")
 _MEASURED_COLUMNS = 40
-"""So many columns are measured; each takes several aggregates, and one suitable is enough."""
+"""Columns measured at most; each takes several aggregates, and one suitable is enough."""
 _BOUND_BITS = 4
 """Bounds are rounded outward to so many bits, so that statements are the same again."""
 _MOST_NEGATIVE = -(1 << 63)

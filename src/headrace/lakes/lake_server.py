@@ -12,10 +12,10 @@ from typing import Protocol
 from headrace.errors import UserError
 
 CHECK_SERVER = "Check that it runs and that this machine reaches it; what is published stays as it is."
-"""What to do where a server does not answer, Headrace or Spark."""
+"""Hint where a server does not answer Headrace or Spark."""
 
 SERVERS_OWN = "What the server says is its own; check namespace, warehouse and rights there."
-"""What to do where it refuses a request of either."""
+"""Hint where it refuses a request of either."""
 
 Key = tuple[str, str]
 """Namespace text and table name: what a stored table is called in both catalogs."""
@@ -23,7 +23,7 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class LakeMove:
-    """What a publication makes of one table of the lake.
+    """The change that a publication makes to one table of the lake.
 
     Args:
         key: The table.

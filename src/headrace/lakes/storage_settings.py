@@ -1,4 +1,4 @@
-"""How an object store is reached: section [storage], properties of Iceberg's file access."""
+"""Settings of an object store: section [storage], properties of Iceberg's file access."""
 
 from __future__ import annotations
 

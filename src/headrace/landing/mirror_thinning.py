@@ -19,7 +19,7 @@ from headrace.refresh.groups.grouping import Defaults
 from headrace.refresh.maintenance import Needs, needs_of
 
 DENSITY = Density()
-"""How much of a mirror's past is kept."""
+"""The density of the snapshots that are kept of a mirror's past."""
 
 
 class Thinner:

@@ -32,7 +32,7 @@ from headrace.sources.capture import LandedTable, SharedKey
 from headrace.sources.lakehouse.changes_sql import appended_sql, rows_sql
 
 UNFIT = frozenset({"VALUE_ERROR", "ARITHMETIC_ERROR"})
-"""What Spark says of texts that are no values of a column's type."""
+"""Codes of Spark's errors for texts that are no values of a column's type."""
 
 Staged = Callable[[TableName], TableMeta]
 """The metadata that a stored table has in `staging` now."""

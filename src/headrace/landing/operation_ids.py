@@ -45,7 +45,7 @@ class OperationIds:
         return self.first if self.last < self.first else self.last + self.stride
 
     def few(self) -> str:
-        """SQL of the ids of rows that one task has."""
+        """Return SQL for the ids of rows that one task has."""
         return f"CAST({self._next} + {self.stride} * monotonically_increasing_id() AS BIGINT)"
 
     def gave(self, rows: int) -> None:
@@ -54,7 +54,7 @@ class OperationIds:
             self.last = self._next + self.stride * (rows - 1)
 
     def many(self) -> str:
-        """SQL of the ids of rows that many tasks have."""
+        """Return SQL for the ids of rows that many tasks have."""
         number = "monotonically_increasing_id()"
         row, task = f"({number} & {(1 << _SHIFT) - 1})", f"shiftright({number}, {_SHIFT})"
         within = f"CASE WHEN {task} < {TASKS} THEN {row} * {TASKS} + {task} ELSE raise_error('too many tasks') END"

@@ -18,7 +18,7 @@ from headrace.sources.lakehouse.missing_files import first_missing
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What became of stored tables that others had changed.
+    """The outcome for stored tables that others had changed.
 
     Args:
         back: Those that are again what was published.

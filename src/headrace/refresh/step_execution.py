@@ -32,7 +32,7 @@ OnCompanion = Callable[[Compute, Mapping[str, Any]], None]
 
 @dataclass(slots=True)
 class Computed:
-    """What the steps of a refresh gave.
+    """The results of a refresh's steps.
 
     Args:
         measured: What was counted along the way, by name.

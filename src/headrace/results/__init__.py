@@ -1,4 +1,4 @@
-"""What users are given: frozen results of refreshing, verifying, explaining, landing.
+"""Frozen results that users are given: of refreshing, verifying, explaining, landing.
 
 In come values of the rooms above that fill them. Out go records that print themselves and become JSON.
 """

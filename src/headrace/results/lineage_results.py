@@ -32,7 +32,7 @@ class ColumnOrigin(Record):
 
 @dataclass(frozen=True, slots=True)
 class ColumnLineage(Record):
-    """Where a column of a stream table comes from.
+    """The origins of a column of a stream table.
 
     Args:
         name: The column.
@@ -45,7 +45,7 @@ class ColumnLineage(Record):
 
 @dataclass(frozen=True, slots=True)
 class TableLineage(Record):
-    """Where the columns of a stream table come from.
+    """The origins of the columns of a stream table.
 
     Args:
         table: The stream table.

@@ -27,7 +27,7 @@ class MovedTable(Record):
 
 @dataclass(frozen=True, slots=True)
 class CatalogMove(Record):
-    """What moving a project did, or would do.
+    """The outcome of moving a project, or what a dry run would do.
 
     Args:
         source: Where its tables were, in words.

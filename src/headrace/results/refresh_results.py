@@ -340,7 +340,7 @@ class StepInfo(Record):
 
 @dataclass(frozen=True, slots=True)
 class TableSettings(Record):
-    """What is set for a stream table, and what follows from it.
+    """The settings of a stream table, and what follows from them.
 
     Args:
         schedule: Its own schedule; None for `DOWNSTREAM`.
@@ -371,7 +371,7 @@ class TableSettings(Record):
 
 @dataclass(frozen=True, slots=True)
 class Explanation(Record):
-    """How a table or query is refreshed; `explain` prints its `sections` in order.
+    """The way a table or query is refreshed; `explain` prints its `sections` in order.
 
     Args:
         name: The stream table, or None for a bare query.

@@ -9,7 +9,7 @@ from headrace.results.refresh_results import Record
 
 @dataclass(frozen=True, slots=True)
 class RepairResult(Record):
-    """What a repair did.
+    """The outcome of a repair.
 
     Args:
         name: The stream table or mirror.

@@ -11,7 +11,7 @@ from headrace.results.refresh_results import Record
 
 @dataclass(frozen=True, slots=True)
 class SinkResult(Record):
-    """What was written of a sink.
+    """The outcome of writing a sink.
 
     Args:
         sink: The sink.

@@ -78,7 +78,7 @@ class LastError(SourceFailure, Record):
 
     @classmethod
     def of(cls, failure: SourceFailure | None) -> LastError | None:
-        """As the catalog remembers it."""
+        """Return the record of a failure that the catalog keeps; None for none."""
         return None if failure is None else cls(**dataclasses.asdict(failure))
 
 

@@ -1,4 +1,4 @@
-"""How files of an object store are reached from this process, without Spark.
+"""Reaches files of an object store from this process, without Spark.
 
 Locations are known to everybody who reads a file, and how to reach it is a matter of the project that it belongs to. So
 each project says once, when it is opened, what its warehouse needs, and a file is read as the warehouse that it lies
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyiceberg.io import FileIO
 
 SECONDS = "10"
-"""How long connecting to a store may take; the library tries again by itself."""
+"""Seconds that connecting to a store may take; the library tries again by itself."""
 
 WAITS = (0.2, 1.0, 3.0)
 """Seconds between tries to read a file of a store that is overloaded."""

@@ -32,7 +32,7 @@ _RENEWED_BEFORE = 60.0
 """Seconds before its end that a token is asked for anew."""
 
 _KNOWS_NO_V3 = re.compile(r"(?i)\bversion\W*3\b")
-"""How servers say that tables of Iceberg's newest format are none for them."""
+"""Matches how servers refuse tables of Iceberg's newest format."""
 
 
 class Refused(Exception):

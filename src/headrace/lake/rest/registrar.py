@@ -20,7 +20,7 @@ _REGISTER = "/v1/{prefix}/namespaces/{namespace}/register"
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What a server has under a table's or view's name.
+    """The entry of a server under a table's or view's name.
 
     Args:
         standing: How it stands to ours.

@@ -9,7 +9,7 @@ Json = dict[str, Any]
 
 
 class Standing(Enum):
-    """What a server has under a table's name."""
+    """The state of a server's entry for a table, compared with the table here."""
 
     ABSENT = "absent"
     SAME = "same"

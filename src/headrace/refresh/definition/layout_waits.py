@@ -22,7 +22,7 @@ from headrace.results.refresh_results import RefreshMode
 _DEPLOYMENT = re.compile(r"layout_\d+_\w+", re.ASCII)
 
 _LENGTH = 63
-"""How long the name of a deployment may be."""
+"""Characters that the name of a deployment may have."""
 
 
 def is_layout_deployment(name: str) -> bool:

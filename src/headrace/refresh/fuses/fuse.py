@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from headrace.physical.facts import SourceFacts
 
 ENOUGH = 5
-"""So many changes must be known before a change is compared with them."""
+"""Changes that must be known before a change is compared with them."""
 
 FEW_ROWS = 1000
 """A change of so few rows is never compared with others: ten times next to nothing is nothing."""
@@ -39,7 +39,7 @@ BLOWN = "FUSE_BLOWN"
 
 
 class Resolution(StrEnum):
-    """What to do with a change that was too large."""
+    """The decision about a change that was too large."""
 
     APPLY = "apply"
     SKIP = "skip"

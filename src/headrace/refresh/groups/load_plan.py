@@ -18,7 +18,7 @@ from headrace.refresh.groups.grouping import Grouping
 
 @dataclass(frozen=True, slots=True)
 class LoadPlan:
-    """What is loaded and published together.
+    """The stream tables that are loaded and published together.
 
     Args:
         members: The stream tables, producers first.

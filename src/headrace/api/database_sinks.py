@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 DEFAULT_KIND = KINDS[0].name
 
 PATIENCE_SECONDS = 60.0
-"""How long a verb waits for others who write the same sink: beside `headrace run` somebody often does."""
+"""Seconds to wait for others who write the same sink, as `headrace run` often does."""
 
 
 class Sinks:

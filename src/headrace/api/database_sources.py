@@ -30,7 +30,7 @@ Address = str | Sequence[str | Mapping[str, str]] | Mapping[str, str | Mapping[s
 """A connection string; or several, of shards, by name or not."""
 
 PATIENCE_SECONDS = 60.0
-"""How long a verb waits for others who land the same source: beside `headrace run` somebody nearly always does."""
+"""Seconds to wait for others who land the same source, as `headrace run` nearly always does."""
 
 
 class Sources:

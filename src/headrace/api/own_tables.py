@@ -31,7 +31,7 @@ _DONE = {
 
 
 class Owner(NamedTuple):
-    """What a stored table belongs to.
+    """The stream table or mirror that a stored table belongs to.
 
     Args:
         name: The stream table, or the mirror.

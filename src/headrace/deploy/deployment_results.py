@@ -105,7 +105,7 @@ class PromotionResult(Record):
 
 @dataclass(frozen=True, slots=True)
 class LoadProgress(Record):
-    """How far the first load of a second generation is.
+    """The progress of the first load of a second generation.
 
     Args:
         stage: The stage that runs; None where none does.

@@ -10,7 +10,7 @@ from headrace.names import TableName
 from headrace.refresh.definition.layout_waits import is_layout_deployment
 
 PREVIOUS = "_previous"
-"""What the namespaces of former generations end in."""
+"""Suffix of the namespaces of former generations."""
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
 

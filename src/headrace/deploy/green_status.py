@@ -1,4 +1,4 @@
-"""Where deployments stand: loaded, converged, failed, and by how much they are behind."""
+"""Tells where deployments stand: loaded, converged, failed, and by how much they are behind."""
 
 from __future__ import annotations
 

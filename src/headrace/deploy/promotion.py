@@ -38,7 +38,7 @@ from headrace.refresh.groups.grouping import grouping_of
 from headrace.refresh.held_leases import Held, holding_leases_in_turn
 
 TRIES = 4
-"""How often generations are brought to one cut before giving up; in between, others may have moved one of them."""
+"""Attempts to bring generations to one cut; between two of them, others may have moved one."""
 
 PATIENCE = 60.0
 """Seconds to wait for refreshes of what is exchanged."""

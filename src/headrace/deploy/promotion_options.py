@@ -1,4 +1,4 @@
-"""How a promotion is to be made, as data and as `key = value` texts."""
+"""Options of a promotion, as data and as `key = value` texts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from headrace.schedule.options import choice
 
 ROLLBACK, TELL = "rollback", "tell"
 ON_TROUBLE = (ROLLBACK, TELL)
-"""What follows when something goes wrong within the watch."""
+"""Choices of what follows when something goes wrong within the watch."""
 
 KEYS = ("lag_threshold", "verify", "force", "rollback_window", "keep_fresh", "watch", "on_trouble")
 CHECK = "check"
@@ -21,7 +21,7 @@ CHECK = "check"
 
 @dataclass(frozen=True, slots=True)
 class PromotionOptions:
-    """How a promotion is to be made.
+    """Options of a promotion.
 
     Args:
         force: Stop readers outside that miss columns.

@@ -28,7 +28,7 @@ _UNIVERSAL = ("UTC", "GMT")
 _FIELD = re.compile(
     r"([\d*?/,#LW-]|MON|TUE|WED|THU|FRI|SAT|SUN|JAN|FEB|MAR|APR|MAY|JUN|JUL|AUG|SEP|OCT|NOV|DEC)+", re.IGNORECASE
 )
-"""What a field of cron is made of."""
+"""Matches a field of a cron expression."""
 
 
 class NotCron(ValueError):

@@ -1,4 +1,4 @@
-"""When a stream table is due: a pure function of its schedule and of where the table stands."""
+"""Decides when a stream table is due: a pure function of its schedule and of its standing."""
 
 from __future__ import annotations
 

@@ -21,14 +21,14 @@ class Consistency(StrEnum):
 
 
 class Policy(StrEnum):
-    """When a group is due: with any of its members, or with all that are behind."""
+    """The policy by which a group is due: with any of its members, or with all that are behind."""
 
     FASTEST = "fastest"
     SLOWEST = "slowest"
 
 
 class Ties(StrEnum):
-    """What becomes of a query whose ORDER BY leaves ties by which its result goes."""
+    """Treatment of a query whose result depends on ties that its ORDER BY leaves."""
 
     REFINE = "refine"
     """It is ordered further, so that there is one result."""
@@ -74,7 +74,7 @@ class Options:
 
     @property
     def factor(self) -> float | None:
-        """By how much durations are stretched; None for a frozen table."""
+        """Return the factor by which durations are stretched; None for a frozen table."""
         return TIERS[self.tier]
 
 

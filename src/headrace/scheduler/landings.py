@@ -23,7 +23,7 @@ SOON = 0.5
 """Seconds in which a thread that lands nothing ends, so that nothing need be said of it."""
 
 LAND = "LAND"
-"""What a landing's events give as mode."""
+"""The mode in a landing's events."""
 
 LANDING_PAUSE = 0.5
 BUSY_PAUSE = 0.1

@@ -403,7 +403,7 @@ class Scheduler:
         pool.submit(self._work, unit, task, run.work)
 
     def _work(self, unit: TableName, task: TableName, work: Work) -> None:
-        """In a thread of the pool: refresh, and say how it ended, whatever happens."""
+        """Refresh in a thread of the pool, and say how it ended, whatever happens."""
         try:
             with self.spark.using():
                 results = work.refresh(task)

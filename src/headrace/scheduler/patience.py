@@ -1,4 +1,4 @@
-"""How long what runs may go on once a run is to end, and what is said of that."""
+"""Decides how long what runs may go on once a run is to end, and says what it waits for."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LOOK_SECONDS = 0.1
 """Between two looks whether a thread that is waited for must be left."""
 
 NAMED = 3
-"""So many of those that are waited for are named."""
+"""Most names that are listed of those that are waited for."""
 
 
 class Patience:

@@ -1,4 +1,4 @@
-"""How a scheduler works: what it is given."""
+"""The options that a scheduler is given."""
 
 from __future__ import annotations
 

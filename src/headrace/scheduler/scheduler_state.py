@@ -21,7 +21,7 @@ from headrace.schedule import DOWNSTREAM, MANUAL, Kind, Schedule, stored_schedul
 from headrace.schedule.due import Standing
 
 UNKNOWN_SECONDS = 1.0
-"""How long a refresh is taken to last before there was one."""
+"""Seconds that a refresh is taken to last before there was one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +213,7 @@ class _Lags:
         return name not in self.frontiers or any(self._behind(name))
 
     def trails(self, name: TableName) -> dict[TableName, int]:
-        """By how many versions a table would stay behind what it reads, were it refreshed now."""
+        """Return by how many versions a table would stay behind its sources, were it refreshed now."""
         if name not in self.aligned:
             return {}
         read = self.aligned[name].versions or self.frontiers.get(name, Frontier())

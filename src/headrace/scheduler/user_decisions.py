@@ -14,7 +14,7 @@ from headrace.errors import HeadraceError
 from headrace.events import DECISIONS, Events, event_of
 
 MOST = 1000
-"""So many at once."""
+"""Decisions read from the log at once, at most."""
 
 
 class Decisions:

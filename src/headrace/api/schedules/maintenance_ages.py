@@ -1,4 +1,4 @@
-"""How old what is removed must be, where nobody says so."""
+"""Default ages that snapshots and files must have before maintenance removes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a project wants of groups, fuses, cycles and slots, from its settings."""
+"""Reads a project's defaults for groups, fuses, cycles and slots from its settings."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of units.
+    """The results and errors of units that were run.
 
     Args:
         results: Of all members of those that were refreshed, in order of dependency.

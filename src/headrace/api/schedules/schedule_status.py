@@ -127,7 +127,7 @@ def _epochs(state: SchedulerState, catalog: Catalog) -> dict[TableName, int]:
 
 
 class _Punctuality:
-    """How well tables keep their targets, and what holds up late ones.
+    """Tells how well tables keep their targets, and what holds up late ones.
 
     What is refreshed on change has no target, and is late when it lacks a change for longer than it pauses.
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class UnitAttempts:
-    """How units are begun; called from several threads at once.
+    """Begins units once more that failed; called from several threads at once.
 
     Args:
         catalog: The catalog.

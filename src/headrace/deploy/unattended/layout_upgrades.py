@@ -30,7 +30,7 @@ from headrace.refresh.groups.grouping import grouping_of
 from headrace.refresh.held_leases import holding_leases
 
 CONDITIONS = {"rollback_window": "0 seconds", "keep_fresh": "false"}
-"""How these deployments are promoted: there is no way back to a layout that is not maintained any more."""
+"""Options of these promotions: none goes back to a layout that is no longer maintained."""
 
 
 class LayoutUpgrades:

@@ -12,7 +12,7 @@ from headrace.deploy.unattended.promotion_window import ALWAYS, PromotionWindow,
 
 @dataclass(frozen=True, slots=True)
 class PromotionConditions:
-    """When and how a scheduler promotes a deployment.
+    """The window and the options with which a scheduler promotes a deployment.
 
     Args:
         window: When it may.

@@ -13,7 +13,7 @@ _DAILY = re.compile(r"(\d{1,2}):(\d{2})\s*-\s*(\d{1,2}):(\d{2})")
 
 @dataclass(frozen=True, slots=True)
 class PromotionWindow:
-    """When a promotion may be made.
+    """The time in which a promotion may be made.
 
     Args:
         daily: From and until which time of each day, in UTC; past midnight where the first is the later one.

@@ -12,7 +12,7 @@ from headrace.deploy.promotion_options import PromotionOptions
 from headrace.names import TableName
 
 PATIENCE = 2
-"""So many failures in a row count, where a retry may help; another error counts at once."""
+"""Failures in a row that count, where a retry may help; another error counts at once."""
 
 SURROUNDINGS = frozenset({"SPARK_LOST", "CATALOG_UNREACHABLE", "CATALOG_UNAVAILABLE", "PUBLISH_OUTCOME_UNKNOWN"})
 """Errors that would have met the former generation, too."""
@@ -20,7 +20,7 @@ SURROUNDINGS = frozenset({"SPARK_LOST", "CATALOG_UNREACHABLE", "CATALOG_UNAVAILA
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """How what was promoted is watched.
+    """A watch over what was promoted: its end, its checks, and what follows a failure.
 
     Args:
         until: Until when.

@@ -1,4 +1,4 @@
-"""When a failed refresh is tried again: a pure policy."""
+"""Decides when a failed refresh is tried again: a pure policy."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ OUTAGES = frozenset({"CATALOG_UNREACHABLE", "CATALOG_UNAVAILABLE", "PUBLISH_OUTC
 connections to it, and notices that one is dead only by failing."""
 
 SOON = 3
-"""Where something around is down, pauses double so often only: it comes back for all tables at once."""
+"""Failures that lengthen the pause in an outage, at most: it ends for all tables at once."""
 
 
 def retry_policy(error: HeadraceError, now: dt.datetime, limit: int) -> Callable[[int], dt.datetime | None]:
-    """From the number of failures in a row, when to try again; None to suspend.
+    """Return when to try again, from the number of failures in a row; None to suspend.
 
     Args:
         error: What went wrong; one that cannot go away by itself suspends at once.

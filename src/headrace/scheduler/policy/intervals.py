@@ -1,4 +1,4 @@
-"""How often stream tables are refreshed by their schedules: a pure function."""
+"""Computes how often stream tables are refreshed by their schedules: a pure function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What several schedulers share: refreshes at once, over all and by pool. Pure.
+"""Divides refreshes at once among several schedulers, over all and by pool. Pure.
 
 Each claims what it may run from now on, in the catalog, one after the other, and never what others claim: who comes
 begins with what is left, and gets its share as the refreshes of the others end. So together they never run more than
@@ -27,12 +27,12 @@ class Slots:
     pools: Mapping[str, int] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
-        """For the catalog."""
+        """Return it as the catalog keeps it."""
         return {"all": self.all, "pools": dict(self.pools)}
 
     @classmethod
     def of(cls, claim: Mapping[str, Any] | None) -> Self:
-        """As the catalog has it; nothing for a scheduler that has claimed nothing yet."""
+        """Convert back what the catalog has; nothing for a scheduler that has claimed nothing yet."""
         return cls(claim["all"], claim["pools"]) if claim else cls()
 
     def admits(self, pools: Iterable[str]) -> bool:
@@ -42,7 +42,7 @@ class Slots:
 
 @dataclass(frozen=True, slots=True)
 class Rank:
-    """Which of several schedulers one is.
+    """The place of one scheduler among several.
 
     Args:
         place: From 0, in the order they began.

@@ -24,7 +24,7 @@ About what losing the race for a lease costs: what reads the table waits for the
 
 
 def urgency(state: SchedulerState, now: dt.datetime) -> dict[TableName, float]:
-    """By unit, seconds: the larger, the sooner it is to start.
+    """Return seconds by unit: the larger, the sooner it is to start.
 
     Args:
         state: State of the scheduler.
@@ -34,7 +34,7 @@ def urgency(state: SchedulerState, now: dt.datetime) -> dict[TableName, float]:
 
 
 def task_urgency(state: SchedulerState, work: UnitTasks, now: dt.datetime) -> dict[TableName, float]:
-    """By task, seconds: the larger, the sooner it is to start.
+    """Return seconds by task: the larger, the sooner it is to start.
 
     Args:
         state: State of the scheduler.

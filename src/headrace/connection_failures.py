@@ -20,7 +20,7 @@ _REFUSED = re.compile(
 _MISWRITTEN = re.compile(
     "connection is bad: (.*invalid .*value|invalid port number|definition of service|.*service file)"
 )
-"""What libpq says of the connection string before it reaches for a server."""
+"""Matches libpq's errors about the connection string, before it tries to reach a server."""
 
 _PASSING = re.compile(
     "could not (connect|receive|send|translate)|refused|timeout|timed out|closed the connection|reset by peer|starting "
@@ -29,7 +29,7 @@ _PASSING = re.compile(
 
 
 class ConnectionFailure(Enum):
-    """Why a connection was not made."""
+    """The reason why a connection was not made."""
 
     MISWRITTEN = "the connection string means nothing"
     REFUSED = "the server does not let one in"

@@ -25,8 +25,11 @@ PATIENCE = {
     "keepalives_count": "3",
     "tcp_user_timeout": "60000",
 }
-"""When a server that says nothing is taken for gone, unless the string says otherwise: in seconds; the last in
-milliseconds. Without it a host that vanishes blocks a landing, or a sink, and its lease, for hours."""
+"""Timeouts after which a silent server is taken for gone, unless the string sets them.
+
+In seconds, the last in milliseconds; `keepalives_count` counts probes. Without them a host that vanishes blocks a
+landing, or a sink, and its lease, for hours.
+"""
 
 EXACT_VALUES = {
     "client_encoding": "UTF8",

@@ -1,4 +1,4 @@
-"""What sinks are brought to: stream tables at one moment of the catalog."""
+"""Reads what sinks are brought to: stream tables at one moment of the catalog."""
 
 from __future__ import annotations
 

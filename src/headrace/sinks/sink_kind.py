@@ -48,7 +48,7 @@ class SinkRequest:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """What a target says of a sink: which version its rows are.
+    """The position of a sink as its target has it: which version its rows are.
 
     Args:
         version: The version of the stream table.
@@ -63,7 +63,7 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """What a sink is to be brought to.
+    """The state that a sink is to be brought to.
 
     Args:
         sink: Its identity, a UUID; a sink that is dropped and created again has another one.
@@ -96,7 +96,7 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What a delivery did; visible once its transaction is committed.
+    """The outcome of a delivery; visible once its transaction is committed.
 
     Args:
         how: `load`, `change`, `difference`, or `nothing` where the target was there already.
@@ -115,7 +115,7 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """How a target differs from its stream table.
+    """The differences between a target and its stream table.
 
     Args:
         rows: Rows of the target.

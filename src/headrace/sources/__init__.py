@@ -1,4 +1,4 @@
-"""Where rows come from: lakehouse tables and captured databases.
+"""Sources of rows: lakehouse tables and captured databases.
 
 A table answers four questions: its head, its changes, its rows at a version, its schema; out go SQL expressions that
 read them. A database is of a kind, which `registry` lists and `source_kind` describes; out go batches that are landed

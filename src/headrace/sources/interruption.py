@@ -51,7 +51,7 @@ class _Interruption:
 
 
 _CURRENT: ContextVar[_Interruption | None] = ContextVar("headrace_interruption", default=None)
-"""What a thread is interrupted by; those that it starts in a copy of its context are, too."""
+"""The interruption of the current thread, and of those it starts in a copy of its context."""
 
 
 @contextmanager

@@ -38,7 +38,7 @@ from headrace.sinks.postgres.target_table import TargetTable, add_key, find_tabl
 from headrace.sinks.sink_kind import Delivery, Told, Written
 
 OVERWRITE = "overwrite"
-"""What is done with rows of others: they give way. Else (`refuse`) nothing is written."""
+"""The option by which rows of others give way; by the other (`refuse`) nothing is written."""
 
 
 def deliver(

@@ -1,4 +1,4 @@
-"""Where a Citus cluster has a target's rows: wishes, facts, and ways to make them agree.
+"""Places the rows of targets in a Citus cluster, and checks where existing ones are.
 
 A target that Headrace makes is put where the sink's PLACEMENT says; one that exists stays where it is, and is checked.
 Bags that are distributed without a column have a further one, a hash of their row, which no stream table has.
@@ -33,7 +33,7 @@ ROW_ID = "headrace_row"
 
 @dataclass(frozen=True, slots=True)
 class RequestedPlacement:
-    """What a sink's options say.
+    """The placement that a sink's options ask for.
 
     Args:
         kind: `auto`, `local`, `reference` or `distributed`.
@@ -48,7 +48,7 @@ class RequestedPlacement:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where the rows of a table are.
+    """The placement of a table's rows.
 
     Args:
         kind: `local`, `reference`, `distributed`, `managed` or `other`.

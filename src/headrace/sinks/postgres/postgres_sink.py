@@ -24,13 +24,13 @@ KIND = "postgres"
 
 PLACEMENT, ON_CONFLICT = "placement", "on_conflict"
 DISTRIBUTED_BY, COLOCATED_WITH = "distributed_by", "colocated_with"
-"""What can be said of a sink besides its table and key."""
+"""Options of a sink besides its table and key."""
 
 CHOICES = {PLACEMENT: ("auto", "local", "reference", "distributed"), ON_CONFLICT: ("refuse", "overwrite")}
 """The first of each is meant where nothing is said. On a plain server `auto` and `local` are a plain table."""
 
 FURTHER = (DISTRIBUTED_BY, COLOCATED_WITH)
-"""What belongs to a placement; kept only where it is said."""
+"""Options that belong to a placement; stored only where they are given."""
 
 
 class PostgresSink:

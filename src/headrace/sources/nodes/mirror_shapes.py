@@ -43,7 +43,7 @@ class Shape:
         return cls(frozenset((name, type_) for name, type_ in kept["columns"]), key)
 
     def as_json(self) -> dict[str, Any]:
-        """As the catalog keeps it."""
+        """Return it as the catalog keeps it."""
         key = None if self.key is None else list(self.key)
         return {"columns": sorted(map(list, self.columns)), "key": key}
 

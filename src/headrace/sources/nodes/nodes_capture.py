@@ -31,12 +31,12 @@ AT_ONCE = 4
 """Nodes that are read at the same time; together they hold as many changes in memory as a source of one node."""
 
 Read = Mapping[str, "Landing | HeadraceError"]
-"""What each node gave."""
+"""The landing that each node gave, or its error."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """What a landing was made of; see `NodesCapture._merged`."""
+    """The parts that a landing was made of; see `NodesCapture._merged`."""
 
     position: Json
     read: Read

@@ -17,7 +17,7 @@ from headrace.sources.postgres.wal.pgoutput import Relation
 ICEBERG_OWN = frozenset(
     {"_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id", "_last_updated_sequence_number"}
 )
-"""What Iceberg calls what it knows of every row; a table with a column of such a name cannot be read."""
+"""Iceberg's metadata columns; a table with a column of such a name cannot be read."""
 
 
 def is_kept_back(column: str) -> bool:
@@ -135,7 +135,7 @@ class RemoteTable:
 
 
 def to_json(table: RemoteTable) -> dict[str, Any]:
-    """As the catalog keeps it."""
+    """Return a table as the catalog keeps it."""
     return {
         "oid": table.oid,
         "schema": table.schema,

@@ -79,7 +79,7 @@ TYPES: Mapping[str, Mapped] = {
 of these become arrays; every other type stays text."""
 
 _HEADER = 4
-"""What the type modifier of a numeric is larger by than precision and scale."""
+"""The number by which the type modifier of a numeric exceeds its precision and scale."""
 
 
 def mapped(type_name: str, modifier: int = -1, *, element: str | None = None) -> Mapped:

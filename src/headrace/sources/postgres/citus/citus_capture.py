@@ -55,7 +55,7 @@ from headrace.sources.postgres.wal.wal_capture import IDLE_BYTES, Captured, Post
 Result = TypeVar("Result")
 
 Looked = tuple[dict[str, str], int]
-"""Where tables are at a cut, and how many nodes the cluster has had."""
+"""Marks of where tables are at a cut, and the number of nodes that the cluster has had."""
 
 
 OF_ALL_NODES = "Headrace captures from all nodes of the Citus cluster."

@@ -57,7 +57,7 @@ class Shard:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where a table's rows are.
+    """The placement of a table's rows.
 
     Args:
         kind: `distributed`, `reference`, `managed` (in one shard, as a local table that Citus manages), or `local`.

@@ -34,7 +34,7 @@ PREFIX = "headrace"
 """Of the messages that are marks."""
 
 LOCK_TIMEOUT = "1s"
-"""So long each node is waited for; all that time writers of several nodes wait, too."""
+"""Time that each node is waited for; all that time writers of several nodes wait, too."""
 
 FORGOTTEN = "5s"
 """After so long without a word a node ends our transaction: a process that hangs must not hold up its writers."""

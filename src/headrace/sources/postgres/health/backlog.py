@@ -24,7 +24,7 @@ COUNTED = 100_000
 """Messages of the log in which transactions are counted, about."""
 
 PATIENCE = "2s"
-"""So long a count may take, as PostgreSQL writes times."""
+"""Time that a count may take, as PostgreSQL writes times."""
 
 _UNCOUNTED = (
     psycopg.errors.QueryCanceled,

@@ -17,7 +17,7 @@ APART = 2.0
 """Seconds between two looks that say something about a rate."""
 
 SOON = 3600.0
-"""So many seconds before a slot is lost it is warned of."""
+"""Seconds before the loss of a slot at which a warning is given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ def _why(before: Look | None, now: Look, room_ends: float | None, idle_ends: flo
 
 
 def as_json(looks: Sequence[Look]) -> list[dict[str, Any]]:
-    """As the catalog keeps them."""
+    """Return looks as the catalog keeps them."""
     return [asdict(look) for look in looks]
 
 

@@ -28,7 +28,7 @@ WAYS: Mapping[str, type[LogCapture | PostgresCapture | AutoCapture]] = {
     "trigger": TriggerCapture,
     "auto": AutoCapture,
 }
-"""How tables can be captured; the first is what is meant when nothing is said."""
+"""Ways to capture tables; the first is the default."""
 
 
 def options_of(

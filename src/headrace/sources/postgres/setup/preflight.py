@@ -107,7 +107,7 @@ def _idling(timeout: object) -> tuple[Check, ...]:
 
 NOT_LOGGED = "its changes are not in the write-ahead log"
 NOT_SEEN = "a crash of the server empties it, which no trigger sees"
-"""Why tables that are not logged are not captured, from the log and by triggers."""
+"""Reasons why unlogged tables are not captured, from the log and by triggers."""
 
 
 def check_table(found: Found, role: str, unlogged: str = NOT_LOGGED) -> tuple[Check, ...]:

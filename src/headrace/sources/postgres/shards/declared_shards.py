@@ -10,7 +10,7 @@ from headrace.sources.source_kind import KeptSource, SourceRequest, differs
 DEFAULTS = {SHARD_COLUMN: COLUMN, AVAILABILITY: AVAILABILITIES[0], SAME_KEY: SAME_KEYS[0]}
 
 ANEW = "drop it and declare it anew, or correct the file"
-"""What to do where no command makes a source what is declared."""
+"""Remedy where no command makes a source what is declared."""
 
 
 def require_same_shards(source: KeptSource, declared: SourceRequest) -> None:

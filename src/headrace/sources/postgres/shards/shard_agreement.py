@@ -43,7 +43,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What the catalog keeps of the tables of one server.
+    """The tables of one server as the catalog keeps them.
 
     Args:
         tables: As they were landed, by mirror.

@@ -28,11 +28,13 @@ LIVE, KNOWN, UNSENT, WEIGHED = "live", "known", "unsent", "weight"
 a row's weight."""
 
 FEW = 20_000
-"""So many rows are no work for two."""
+"""Rows that one task takes in, at most, as they are no work for two."""
 
 BROADCAST_KEYS, BROADCAST_TEXTS = 2_000_000, 200_000
-"""So many keys of numbers, or so many of anything, are sent to every task that reads the mirror, so that no other rows
-of it are sent around."""
+"""Most keys, of numbers or of any type, that are sent to every task that reads the mirror.
+
+With them, no other rows of the mirror are sent around.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,10 +42,10 @@ from headrace.sources.postgres.wal.net_collector import MOST
 from headrace.sources.postgres.wal.wal_capture import LIMIT, Captured, PostgresCapture
 
 RESTING = dt.timedelta(minutes=10)
-"""So long triggers stay after the slot could not keep up."""
+"""Time for which triggers stay after the slot could not keep up."""
 
 BRIEFLY = "2s"
-"""So long a new slot waits for transactions that are open; nothing is landed meanwhile."""
+"""Time that a new slot waits for open transactions; nothing is landed meanwhile."""
 
 PATIENCE = 10.0
 """Seconds that triggers wait for others, for each table, when they take over; the slot is in danger meanwhile."""
@@ -54,7 +54,7 @@ PAUSE = dt.timedelta(minutes=1)
 """Between attempts to hand over."""
 
 GIVEN_UP = frozenset({"SOURCE_BUSY", "SOURCE_IN_MOTION", "SOURCE_REFUSED", "SOURCE_ERROR", "SLOT_IN_USE"})
-"""What may keep the way from being changed without keeping the present one from being landed."""
+"""Errors that end an attempt to hand over, while the present capture goes on."""
 
 
 class AutoCapture:

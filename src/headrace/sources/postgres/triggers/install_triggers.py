@@ -23,13 +23,13 @@ from headrace.sources.postgres.triggers.trigger_requirements import change_table
 from headrace.sources.postgres.triggers.trigger_requirements import described, fitness, functions, strays
 
 BRIEFLY = "200ms"
-"""How long others may be kept waiting by an attempt."""
+"""Time for which an attempt may keep others waiting."""
 
 BUSY = (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected)
-"""What is raised where others have what is asked for."""
+"""Errors that are raised where others hold what is asked for."""
 
 PATIENCE_SECONDS = 60.0
-"""So long a lock is asked for in all, unless the caller says."""
+"""Seconds for which a lock is asked for in all, unless the caller says."""
 PAUSE_SECONDS = 0.3
 """Between two tries writers go on."""
 

@@ -27,7 +27,10 @@ SELECT EXISTS (SELECT FROM pg_depend d LEFT JOIN pg_attribute a ON d.refclassid 
     pg_get_expr(i.indpred, i.indrelid)
 FROM pg_index i WHERE i.indrelid = %s::regclass
 """
-"""What is built in is pinned, so that nothing is noted to depend on it; objects of users have oids from 16384 on."""
+"""Tells whether an index depends on anything that is not built in, and reads its condition.
+
+PostgreSQL notes no dependency on what is built in, which is pinned; objects of users have oids from 16384 on.
+"""
 
 
 def as_read(connection: Connection, table: RemoteTable, former: Mapping[int, str]) -> RemoteTable:

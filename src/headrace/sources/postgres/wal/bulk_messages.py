@@ -21,7 +21,7 @@ from headrace.sources.postgres.wal.pgoutput_columns import Bytes, Placed
 _INSERT, _UPDATE, _DELETE = b"IUD"
 _NEW, _OLD = b"NO"
 _HEAD, _ROW = 5, 6
-"""Where a message says what row follows, and where that row begins."""
+"""Offsets in a message: where it says which row follows, and where that row begins."""
 
 Mask = NDArray[np.bool_]
 Alone = Callable[[bytes], None]

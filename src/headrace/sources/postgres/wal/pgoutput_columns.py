@@ -25,7 +25,7 @@ Places = NDArray[np.int64]
 
 _TEXT, _NULL, _UNSENT = b"tnu"
 _PADDING = bytes(8)
-"""So that a length can be read where a row has ended, and be left out."""
+"""Padding, so that a length can be read where a row has ended, and be left out."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,7 @@ LIMIT = 1_000_000
 """Messages of one landing, about; a transaction is never cut. What they come to is spilled as it grows."""
 
 IDLE_BYTES = 16 << 20
-"""So much write-ahead log without a change of captured tables is worth moving the slot."""
+"""Bytes of write-ahead log without a captured change that are worth moving the slot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class PostgresCapture:
     """
 
     _takes_shards = False
-    """Whether tables are captured whose rows Citus keeps in shards."""
+    """True where tables are captured whose rows Citus keeps in shards."""
 
     def __init__(
         self,

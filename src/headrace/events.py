@@ -71,7 +71,7 @@ class StageFinished(Event):
 
 @dataclass(frozen=True, slots=True)
 class StageProgressed(Event):
-    """How far the stage of a landing is that runs: `copy: 1,200,000 rows`."""
+    """The progress of the running stage of a landing: `copy: 1,200,000 rows`."""
 
     table: str
     stage: str
@@ -327,7 +327,7 @@ class SchedulerStopped(Event):
 
 @dataclass(frozen=True, slots=True)
 class SchedulerLoad(Event):
-    """How busy a scheduler of this process is; told when that changes, and kept by nobody.
+    """The load of a scheduler of this process; emitted when it changes, and not stored.
 
     `slots` and `quotas` (by pool) are what it may run now, `running` and `pools` what it runs, `queued` the tables that
     wait for a slot or for each other.
@@ -397,7 +397,10 @@ DECISIONS: Mapping[str, type[Event]] = {
         WatermarkAdvanced,
     )
 }
-"""What users, or one scheduler for all, decide. Written to the log of events by who decides, in whatever process."""
+"""Events of decisions that users make, or one scheduler for all, by kind.
+
+Whoever decides writes them to the log of events, in whatever process.
+"""
 
 
 def logged_event(kind: str, fields: Mapping[str, object]) -> Event | None:

@@ -11,17 +11,17 @@ from headrace.errors import UserError
 from headrace.suggestions import did_you_mean
 
 CAPTURES = ("wal", "trigger", "auto")
-"""How a declared source can be captured."""
+"""Ways in which a declared source can be captured."""
 
 SOURCE_KEYS = ("url", "url_env", "tables", "text_columns", "capture", "failover", "kind")
 SINK_KEYS = (
     *("from", "url", "url_env", "table", "key", "schedule", "kind"),
     *("on_conflict", "placement", "distributed_by", "colocated_with"),
 )
-"""What a declared source or sink of PostgreSQL may have, besides shards."""
+"""Keys that a declared source or sink of PostgreSQL may have, besides those of shards."""
 
 SHARD_KEYS = ("shards", "shard_column", "availability", "same_key")
-"""What can be declared of a source with shards, in place of its URL."""
+"""Keys that a declared source with shards may have in place of its URL."""
 
 
 def read_source(file: Path, name: str, of: object) -> DeclaredSource:

@@ -1,4 +1,4 @@
-"""Where lineage and traces are sent: the sections [openlineage] and [traces]."""
+"""Reads where lineage and traces are sent: the sections [openlineage] and [traces]."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TRACES_ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_EN
 
 @dataclass(frozen=True, slots=True)
 class OpenLineageSettings:
-    """Where run events go.
+    """The section [openlineage]: where run events are sent.
 
     Args:
         url: A server that takes them by HTTP; None where `transport`, or OpenLineage's own configuration, says it.
@@ -41,7 +41,7 @@ class OpenLineageSettings:
 
 @dataclass(frozen=True, slots=True)
 class TracesSettings:
-    """Where spans go.
+    """The section [traces]: where spans are sent.
 
     Args:
         enabled: False for nowhere, whatever the environment says; True also without an endpoint; None where nothing

@@ -32,7 +32,7 @@ SECTIONS = (
     "traces",
     "storage",
 )
-"""What the file may hold; `[sources.NAME]` and `[sinks.NAME]` by name."""
+"""Sections that the file may hold; `[sources.NAME]` and `[sinks.NAME]` by name."""
 
 
 def load(root: Path | str, environ: Mapping[str, str] | None = None) -> Settings:

@@ -37,7 +37,7 @@ SCHEDULING = (
     "on_event",
 )
 KNOWN = (*PLACES, *SCHEDULING)
-"""What the section may hold; each is a setting by an environment variable, too."""
+"""Keys that the section may hold; each can be set by an environment variable, too."""
 
 MOST_CONCURRENT = 32
 """More refreshes at once only wait for each other in one Spark session."""

@@ -98,10 +98,10 @@ class Stretch:
 
 
 WINDOW = dt.timedelta(days=1)
-"""How far back it is looked whether tables kept their lag."""
+"""The last period for which it is determined whether tables kept their lag."""
 
 MOST = 5000
-"""So many refreshes, of all stream tables together, are looked back at."""
+"""Refreshes that are looked back at, of all stream tables together, at most."""
 
 
 def read_stretch(reader: Reader, tables: Collection[TableName], now: dt.datetime) -> Stretch:

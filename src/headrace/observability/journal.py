@@ -17,7 +17,7 @@ KEPT = dt.timedelta(days=7)
 """Events older than that are forgotten when schedules start, and with maintenance."""
 
 NOT_KEPT: tuple[type[Event], ...] = (RefreshStarted, *PASSING)
-"""How a refresh ended is kept, and delivered to others; not that it began."""
+"""Events that are not kept; of a refresh its end is, and is delivered to others."""
 
 
 class Journal:

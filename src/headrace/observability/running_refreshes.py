@@ -19,7 +19,7 @@ from headrace.events import (
 )
 
 MOST = 200
-"""So many are remembered: events of one that was cut off by a lost Spark may never come."""
+"""Refreshes remembered at most: one that a lost Spark cut off may never report its end."""
 
 
 @dataclass(slots=True)

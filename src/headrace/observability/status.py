@@ -15,12 +15,12 @@ from headrace.reasons import FullReason
 from headrace.results.refresh_results import HistoryRow, Mode, StreamTableInfo
 
 TIME = "the time"
-"""What a table with a moving filter is behind when only time has moved."""
+"""The name of what a table with a moving filter is behind when only time has moved."""
 
 
 @dataclass(frozen=True, slots=True)
 class Standings:
-    """Where stream tables stand, as read from one state of the catalog.
+    """The standing of stream tables, as read from one state of the catalog.
 
     Args:
         tables: All stream tables.

@@ -359,4 +359,4 @@ CHECKS: tuple[tuple[str, Callable[[config.Settings], Check]], ...] = (
     ("Clocks", check_clocks),
     ("Functions", check_functions),
 )
-"""What `examine` checks after Python and the settings, in this order."""
+"""Checks that `examine` makes after Python and the settings, in this order."""

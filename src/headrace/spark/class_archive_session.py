@@ -24,7 +24,7 @@ TRAINING = (
     "INSERT OVERWRITE lake.w.t SELECT * FROM lake.w.t WHERE k % 2 = 0",
     "SELECT * FROM lake.w.t.snapshots",
 )
-"""What the archive is made from: roughly what a first refresh runs."""
+"""Statements that the archive is made from: roughly what a first refresh runs."""
 
 
 def train(jars: str, folder: str, made: str, class_path: str) -> None:

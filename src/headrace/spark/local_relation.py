@@ -26,7 +26,10 @@ MOST_ROWS, MOST_BYTES = 20_000, 16 * 2**20
 """More are left to Spark: they would be sent anew with every statement that reads them."""
 
 PARTITIONS = "spark.sql.limit.initialNumPartitions"
-"""How many partitions Spark looks into at first for the first rows of a query: by default one, then four times more."""
+"""Spark's option for how many partitions it reads first for the first rows of a query.
+
+By default one, then four times more.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 CATALOGS = (LAKE, STAGING)
 EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 BUSY_TIMEOUT_MS = 30_000
-"""How long Iceberg's writer waits for another one of a SQLite catalog."""
+"""Milliseconds that Iceberg's writer waits for another one of a SQLite catalog."""
 _CATALOG_CLASS = "org.apache.iceberg.spark.SparkCatalog"
 
 

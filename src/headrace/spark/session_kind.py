@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class SessionKind(StrEnum):
-    """Where a session's driver and its tasks run."""
+    """The kind of a session, by where its driver and its tasks run."""
 
     LOCAL = "one process"
     CLUSTER = "a cluster"

@@ -26,7 +26,7 @@ LANDINGS = ("LAND", "SNAPSHOT")
 """Modes of what is no refresh of a stream table."""
 
 RETRIES = {"total": 2, "read": 2, "connect": 2, "backoff_factor": 0.3, "status_forcelist": [500, 502, 503, 504]}
-"""How an event is tried again over HTTP; what waits meanwhile is limited."""
+"""Retries of an event over HTTP; what waits meanwhile is limited."""
 
 
 class OpenLineageDelivery(RefreshDelivery):

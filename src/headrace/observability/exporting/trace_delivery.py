@@ -16,7 +16,7 @@ from headrace.events import Events, SinkFailed, SinkWritten
 from headrace.observability.exporting.refresh_delivery import Refresh, RefreshDelivery, own_version
 
 OURS = "headrace"
-"""What the names of attributes begin with that only Headrace has."""
+"""Prefix of the names of attributes that only Headrace has."""
 
 TIMEOUT_SECONDS = 5.0
 """A collector has so long to take spans, all tries included."""

@@ -28,7 +28,7 @@ FIGURES = {
     "runs_out_seconds": m.SOURCE_RUNS_OUT,
     "waiting_rows": m.SOURCE_WAITING,
 }
-"""What a source's kind may tell of its server, by the names it gives to that."""
+"""Metrics of the figures that a source's kind may give of its server, by figure."""
 
 
 def text_of(state: ProjectState, totals: RefreshTotals) -> bytes:

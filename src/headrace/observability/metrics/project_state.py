@@ -16,7 +16,7 @@ from headrace.results.source_results import SourceInfo
 
 @dataclass(frozen=True, slots=True)
 class ProjectState:
-    """What the catalog and this process tell.
+    """The state of a project, from the catalog and from this process.
 
     Args:
         at: When.

@@ -23,7 +23,7 @@ from headrace.names import LAKE, TableName
 from headrace.project.lake_move.move_guards import refuse_unpublished, restless
 
 ROUNDS = 5
-"""So often tables are registered again that were written meanwhile."""
+"""Rounds of registering tables; each after the first is for those written meanwhile."""
 
 _EVERY = 2.0
 """Seconds between two words on how far it is."""

@@ -378,7 +378,7 @@ EVIDENCE: tuple[tuple[str, ErrorKind], ...] = (
         ),
     ),
 )
-"""What exceptions without a telling condition say, as patterns, in the order they are tried."""
+"""Kinds of exceptions without a telling condition, by patterns of their text, in this order."""
 
 FALLBACK = ErrorKind("SPARK_ERROR", EnvironmentFault)
 """Of a failure that no table knows."""

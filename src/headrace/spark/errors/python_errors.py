@@ -1,4 +1,4 @@
-"""What a Python function said when it failed in one of Spark's workers.
+"""Finds what a Python function said when it failed in one of Spark's workers.
 
 Spark hands the worker's whole traceback on, within the message of an exception of Java's, within others.
 """

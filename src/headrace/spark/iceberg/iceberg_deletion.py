@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 MANY = 1_000_000
-"""So many snapshots are kept beside those named: all."""
+"""Other snapshots to keep, beside those named: more than a table has."""
 
 
 def forget(session: SparkSession, table: TableName, snapshots: Collection[int], *, files: bool = False) -> None:

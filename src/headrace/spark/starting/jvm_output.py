@@ -18,7 +18,7 @@ USELESS = re.compile(r"WARNING: Using incubator modules: jdk\.incubator\.vector|
 """Lines that nobody can do anything about: Spark asks Java for that module, and this project has directives."""
 
 DRAIN_SECONDS = 1.0
-"""How long a JVM that failed to start may still be talking."""
+"""Seconds to wait for the last output of a JVM that failed to start."""
 
 Tell = Callable[[str], object]
 

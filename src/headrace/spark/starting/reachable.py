@@ -17,7 +17,10 @@ ANSWER_SECONDS = 8.0
 _CONNECT_PORT = 15002
 _ADDRESS = re.compile(r"(?P<scheme>spark|sc|k8s)://(?:https?://)?(?P<hosts>[^/;?]+)(?P<options>.*)")
 _GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
-"""What every HTTP/2 client says first: the preface, and settings of which none differ. gRPC's servers answer it."""
+"""The first bytes of every HTTP/2 client: the preface, and settings that change nothing.
+
+gRPC's servers answer them.
+"""
 _PORTS = {"spark": 7077, "sc": _CONNECT_PORT, "k8s": 443}
 
 

@@ -35,7 +35,7 @@ WORDS: tuple[tuple[str, str], ...] = (
     (r"(?<!\w)IF NOT EXISTS", "--if-not-exists"),
     (r"(?<!\w)IF EXISTS", "--if-exists"),
 )
-"""What stands in hints, and what the command line says instead, in the order they are replaced."""
+"""Patterns in hints and their replacements on the command line, in the order of replacement."""
 
 
 def as_commands(hint: str) -> str:

@@ -1,4 +1,4 @@
-"""What surrounds a command: streams, terminal, working folder, variables, open project.
+"""A command's surroundings: streams, terminal, working folder, variables, open project.
 
 They are this process's own, or, where a server runs commands of several callers at once, those of the caller: hence in
 a context variable, and never in `sys`. A prompt is a caller, too: of the verbs that are typed at it.

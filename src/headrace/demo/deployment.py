@@ -79,7 +79,7 @@ SELECT (SELECT sum(line_items) FROM tpch.sales_by_priority) AS by_priority,
 
 
 class Seen(StrEnum):
-    """How three tables look to somebody who reads them together."""
+    """The generations that somebody sees who reads three tables together."""
 
     OLD = "old"
     NEW = "new"

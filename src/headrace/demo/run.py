@@ -22,13 +22,13 @@ MARK = ".headrace-demo"
 """A file that says a folder is a demonstration's, which the next one may remove."""
 
 GENERATED = Path("warehouse", "generated")
-"""Where TPC-H's files are, in the project."""
+"""Folder of TPC-H's files, in the project."""
 
 PARTS = 8
 """Files of each table: as many as such a table has once a few days have written to it."""
 
 TABLES = ("customer", "part", "orders", "lineitem")
-"""What the demonstration's queries read of TPC-H."""
+"""Tables of TPC-H that the demonstration's queries read."""
 
 
 def prepare_folder(folder: Path) -> config.Settings:

@@ -13,7 +13,7 @@ ACCOUNTS = 1_000
 OPENING = 1_000
 """Accounts, and what each holds at first: round sums that anybody can check."""
 TOTAL = ACCOUNTS * OPENING
-"""What all accounts hold together, at every moment."""
+"""The sum of all accounts, the same at every moment."""
 
 TABLES = (
     "CREATE TABLE accounts (id int PRIMARY KEY, region text NOT NULL, balance bigint NOT NULL)",

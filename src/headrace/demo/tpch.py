@@ -24,7 +24,7 @@ NEW_KEYS = 10_000_000_000
 
 
 NAMESPACE = "tpch"
-"""Where the tables are."""
+"""The namespace of the tables."""
 
 _LAKE = f"lake.{NAMESPACE}"
 

@@ -20,7 +20,7 @@ NOT_SETTINGS = frozenset({"HEADRACE_PROJECT", "HEADRACE_NO_SERVE"})
 
 
 class Freshness:
-    """What a server was started with.
+    """The settings, variables and code that a server was started with.
 
     Args:
         root: The project folder.

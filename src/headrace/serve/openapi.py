@@ -1,4 +1,4 @@
-"""What a server's interface is: the list of resources, and the OpenAPI document made of it."""
+"""Describes a server's interface: its resources, and the OpenAPI document made of them."""
 
 from __future__ import annotations
 

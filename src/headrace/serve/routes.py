@@ -44,7 +44,7 @@ def application(state: ServerState) -> Starlette:
 
 
 class _Answers:
-    """What is answered at once.
+    """Answers requests at once.
 
     Args:
         state: The server's.

@@ -25,7 +25,7 @@ ENDING_SECONDS = 30.0
 
 
 class ServerState:
-    """What a server knows of itself.
+    """The state of a server.
 
     Args:
         root: The project folder.

@@ -1,4 +1,4 @@
-"""Who may look: a token in the URL, a password, or a proxy that has asked already."""
+"""Decides who may look: by a token in the URL, a password, or a proxy that asked already."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TRIES, TRIES_SECONDS = 5, 60.0
 
 @dataclass(frozen=True, slots=True)
 class AccessRules:
-    """How callers prove who they are.
+    """Rules by which callers prove who they are.
 
     Args:
         kind: A `token` in the URL, a `password`, or a header of a `proxy`.

@@ -1,4 +1,4 @@
-"""What buttons do: commands of the project, run by its server, one thread each."""
+"""Runs the commands of buttons, by the project's server, in one thread each."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from headrace.serve.request_body import BodyTooLong, body_of
 from headrace.web.access import Session, Sessions
 
 SESSION = "headrace session"
-"""Where a request carries the session that was found for it."""
+"""Key under which a request carries the session that was found for it."""
 
 MOST_BYTES = 64 * 1024
 """Of what a form sends."""
@@ -35,7 +35,7 @@ HEADERS = {
 """Of every answer: nothing is loaded from elsewhere, nothing is embedded elsewhere, no URL is told elsewhere."""
 
 OPEN_PATHS = ("/static/", "/login")
-"""What a browser needs to log in."""
+"""Prefixes of the paths that a browser needs to log in."""
 
 
 class Doorkeeper:

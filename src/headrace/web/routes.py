@@ -34,7 +34,7 @@ PAGES: tuple[tuple[str, str, View], ...] = (
     ("/deployments", "Deployments", deployments),
     ("/events", "Events", events),
 )
-"""What the navigation has, in its order."""
+"""Pages of the navigation, in its order."""
 
 
 def application(site: Site, sessions: Sessions) -> Starlette:

@@ -1,4 +1,4 @@
-"""What pages are made of: an open project, looks at it, and what buttons do."""
+"""Opens a project for pages, looks at it, and does what buttons ask for."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from headrace.serve.monitoring.project_monitor import ProjectMonitor
 from headrace.web.actions import Actions
 
 REMEDIES: Mapping[str, str] = {code.code: code.remedy for section in SECTIONS for code in section.codes if code.remedy}
-"""What to do about an error, by its code."""
+"""Remedies of errors, by code."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -159,7 +159,7 @@ class Dispatch:
 
 
 class _Outcome:
-    """How a piece ended.
+    """The outcome of a piece.
 
     Attributes:
         status: An exit status.

@@ -1,4 +1,4 @@
-"""What `help` lists at the prompt."""
+"""The text that `help` shows at the prompt."""
 
 from __future__ import annotations
 

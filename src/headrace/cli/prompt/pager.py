@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 NOT_FOUND = (126, 127)
-"""How a shell ends that cannot run the pager."""
+"""Exit statuses of a shell that cannot run the pager."""
 
 LESS = "FRX"
 """Options of `less` where the user has none: leave when it fits, show colours, keep what was shown."""

@@ -18,7 +18,7 @@ LONG = frozenset({"create", "alter", "drop"})
 
 
 class Kind(Enum):
-    """What a piece is."""
+    """The kind of a piece."""
 
     SQL = auto()
     VERB = auto()

@@ -1,4 +1,4 @@
-r"""What begins with a backslash: `\timing`, `\x`, `\o`, `\pset`."""
+r"""Switches of the prompt, which begin with a backslash: `\timing`, `\x`, `\o`, `\pset`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_ROWS = 1_000_000
 
 @dataclass(slots=True)
 class Switches:
-    """What the user has set.
+    """Settings of the prompt, which the user changes by switches.
 
     Args:
         limit: Rows shown of each result.
@@ -150,4 +150,4 @@ MORE_FORMS: tuple[tuple[str, str], ...] = (
     ("\\?, help [VERB]", "List what can be typed, or explain a verb."),
     ("\\q, exit, Ctrl-D", "Leave."),
 )
-"""What help lists besides."""
+"""Forms that help lists besides the switches."""

@@ -27,7 +27,7 @@ def built(landed: LandingResult, views: Sequence[View]) -> Iterator[RenderableTy
 
 
 def headings() -> Iterator[RenderableType]:
-    """Above the looks."""
+    """Yield the lines above the looks."""
     yield "\n[bold]Live[/]: customers pay each other, a transaction each; the lake follows"
     yield f"[dim]{'Time':>8}{'Committed':>11}{'In the lake':>13}{'Rows changed':>14}{'Behind':>13}{'Total':>12}[/]"
 

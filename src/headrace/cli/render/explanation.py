@@ -1,4 +1,4 @@
-"""How a stream table is refreshed, in words and SQL."""
+"""Renders how a stream table is refreshed, in words and SQL."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 LINES = 150
 CHARACTERS = 12_000
-"""How much of a section is shown: a change of a query of sixty tables takes thousands of lines."""
+"""Lines and characters shown of a section; a query of sixty tables has thousands of lines."""
 
 HEADING = 100
 """Columns of the line above a section, however wide a file is."""

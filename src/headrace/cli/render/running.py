@@ -1,4 +1,4 @@
-"""What runs by itself: plans, groups, events."""
+"""Renders what schedulers do: plans, groups, events."""
 
 from __future__ import annotations
 

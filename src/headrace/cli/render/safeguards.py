@@ -1,4 +1,4 @@
-"""What keeps changes back: blown fuses, closed gates, watermarks."""
+"""Renders what keeps changes back: blown fuses, closed gates, watermarks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a database source stands at its server: `headrace source status`."""
+"""Renders a database source's health at its server: `headrace source status`."""
 
 from __future__ import annotations
 

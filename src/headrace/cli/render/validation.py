@@ -1,4 +1,4 @@
-"""How the constructs of a query would be maintained, for people."""
+"""Renders how the constructs of a query would be maintained."""
 
 from __future__ import annotations
 

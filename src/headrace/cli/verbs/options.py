@@ -91,7 +91,7 @@ def pairs(given: Sequence[str]) -> dict[str, str]:
 
 
 _MARK = "\ufeff"
-"""What some editors put before UTF-8."""
+"""The byte order mark, which some editors put before UTF-8."""
 
 
 def query_text(query: str | None, file: Path | None) -> str | None:

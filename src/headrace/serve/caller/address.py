@@ -1,4 +1,4 @@
-"""Where a project's server listens: its socket, and the file that names it.
+"""Finds where a project's server listens: its socket, and the file that names it.
 
 A Unix socket's path holds about a hundred bytes, and some file systems hold no sockets: then the socket is in a short
 folder of this user's, and the project's file says where.

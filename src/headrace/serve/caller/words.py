@@ -1,4 +1,4 @@
-"""What a command line asks of a server, seen from its words alone."""
+"""Reads from a command line's words alone what it asks of a server."""
 
 from __future__ import annotations
 

@@ -22,10 +22,13 @@ from headrace.observability.running_refreshes import RunningRefreshes
 from headrace.serve.monitoring.source_looks import SourceLooks
 
 KEPT_SECONDS = 1.0
-"""So long a look is good for everybody who asks."""
+"""Seconds for which one look serves everybody who asks, at least."""
 
 SPARING, MOST_SECONDS = 4, 15.0
-"""And so many times as long as it took, up to that: large projects are looked at less often."""
+"""Factor of a look's own seconds for which it serves, and the most seconds that it serves.
+
+Large projects are looked at less often.
+"""
 
 
 class ProjectMonitor:

@@ -19,7 +19,7 @@ Figures = Mapping[str, object]
 
 
 class SourceLooks:
-    """What servers said last."""
+    """The last answers of sources' servers."""
 
     def __init__(self) -> None:
         self._figures: dict[str, Figures | None] = {}

@@ -13,7 +13,7 @@ from headrace.web.drawing.svg import element, picture
 WIDTH, HEIGHT = 640.0, 150.0
 LEFT, BOTTOM, TOP = 62.0, 18.0, 10.0
 FAR_APART = 60.0
-"""Where the largest value is so many times the median, heights are logarithms."""
+"""Ratio of the largest value to the median from which on heights are logarithms."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ SWEEPS = 6
 
 @dataclass(frozen=True, slots=True)
 class Layout(Generic[Name]):
-    """Where everything is.
+    """The places of boxes and lines.
 
     Args:
         places: Left upper corner of each name's box.

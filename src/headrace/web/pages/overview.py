@@ -12,7 +12,7 @@ from headrace.web.site import Site, condition, remedy
 PER_PAGE = 100
 MOST_TROUBLES = 30
 ORDER = ("bad", "late", "held", "new", "good")
-"""What is shown first."""
+"""Conditions of tables, in the order in which they are shown."""
 
 
 def overview(site: Site, given: Given) -> Page:

@@ -1,4 +1,4 @@
-"""What a page is: a template and its values."""
+"""Pages: templates and their values."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ KEYS = ("project", "schema", "serve")
 
 @dataclass
 class HeadraceCredentials(Credentials):
-    """What a profile says.
+    """The settings of a profile.
 
     There is no setting of Spark's here: what changes results is in the project's headrace.toml.
 

@@ -37,7 +37,7 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """How a model differs from the stream table.
+    """The differences between a model and its stream table.
 
     Args:
         query: Whether the table has to be computed anew: its query, or the settings it is read with.

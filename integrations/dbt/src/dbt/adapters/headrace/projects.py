@@ -22,7 +22,7 @@ logger = AdapterLogger("Headrace")
 
 
 class Project(Protocol):
-    """What the adapter asks of a project; all else it says in SQL."""
+    """A project, as far as the adapter calls it; all else it says in SQL."""
 
     def run(self, sql: str) -> Answer:
         """Run statements; return the result of the last one.

@@ -10,7 +10,7 @@ from dbt.adapters.spark import SparkRelation
 
 
 class HeadraceRelationType(StrEnum):
-    """What a name stands for."""
+    """The kind of relation that a name stands for."""
 
     Table = "table"
     View = "view"

@@ -15,10 +15,10 @@ from headrace.errors import HeadraceError
 from headrace.names import quote, split_identifier
 
 PATIENCE_SECONDS = 600.0
-"""How long a model waits for a scheduler that is just refreshing the table."""
+"""Seconds that a model waits for a scheduler that is just refreshing the table."""
 
 LONGEST_PAUSE_SECONDS = 5.0
-"""How often a table is asked for at least while a scheduler holds it."""
+"""Most seconds between two attempts to get a table that a scheduler holds."""
 
 ASIDE = "__before_stream_table"
 """The end of the name of a table or view until the stream table in its place is loaded."""
@@ -26,7 +26,7 @@ ASIDE = "__before_stream_table"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What was done for a model.
+    """The outcome of building a model.
 
     Args:
         message: What dbt prints.

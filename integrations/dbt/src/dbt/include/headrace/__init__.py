@@ -1,4 +1,4 @@
-"""Where dbt finds this adapter's macros."""
+"""The folder in which dbt finds this adapter's macros."""
 
 import os
 

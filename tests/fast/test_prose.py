@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -16,10 +17,13 @@ INTEGRATIONS = ROOT / "integrations"
 LONGEST = 90
 """Characters of the first line of a docstring."""
 
-QUESTIONS = {"what", "which", "whether", "how", "who", "whom", "whose", "where", "when", "why", "if", "that"}
+QUESTIONS = {"what", "which", "whether", "how", "who", "whom", "whose", "where", "when", "why", "if", "that", "so"}
+"""Words with which no docstring begins, so that it names what it is about: `The way …`, not `How …`."""
+
 NOUNS = {"the", "a", "an", "this", "these", "those", "it", "its", "one", "some", "all", "both", "each", "every"}
 PRONOUNS = {"everything", "something", "somebody", "nobody", "whatever", "whoever"}
-OPENERS = QUESTIONS | NOUNS | PRONOUNS
+PREPOSITIONS = {"above", "as", "at", "by", "for", "from", "in", "of", "to", "with"}
+OPENERS = QUESTIONS | NOUNS | PRONOUNS | PREPOSITIONS
 """Words with which no docstring of a function begins: a verb does."""
 
 METAPHORS = re.compile(
@@ -37,22 +41,38 @@ PRIVATE = {"scene", "scenes", "wish", "wishes", "cares", "courier", "circling", 
 """Words that once stood in names for a scheduler's state, a table's spec, and the like."""
 
 Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+Variable = ast.Assign | ast.AnnAssign
 
 
-def documented(source: str) -> Iterator[tuple[Documented, str]]:
-    """Yield modules, classes and functions with the first lines of their docstrings."""
+def documented(source: str) -> Iterator[tuple[Documented | Variable, str]]:
+    """Yield modules, classes, functions and variables with the first lines of their docstrings."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, Documented) and (text := ast.get_docstring(node)):
             yield node, text.split("\n")[0]
+        if isinstance(node, ast.Module | ast.ClassDef):
+            yield from documented_variables(node)
 
 
-def complaint(node: Documented, line: str) -> str | None:
+def documented_variables(node: ast.Module | ast.ClassDef) -> Iterator[tuple[Variable, str]]:
+    """Yield variables that a text follows, with its first line."""
+    for variable, after in pairwise(node.body):
+        match after:
+            case ast.Expr(value=ast.Constant(value=str(text))) if isinstance(variable, Variable):
+                yield variable, text.strip().split("\n")[0]
+
+
+def complaint(node: Documented | Variable, line: str) -> str | None:
     """Return what is wrong with a docstring's first line, or None."""
+    first = re.split(r"[^\w'-]", line)[0].lower()
+    if isinstance(node, Variable):
+        return "begins as a question does" if first in QUESTIONS else None
     if len(line) > LONGEST:
         return f"{len(line)} characters, at most {LONGEST}"
-    function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    if function and re.split(r"[^\w'-]", line)[0].lower() in OPENERS:
-        return "begins without a verb"
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        if first in OPENERS:
+            return "begins without a verb"
+    elif first in QUESTIONS:
+        return "begins as a question does"
     return "has plainer words" if METAPHORS.search(line) else None
 
 
@@ -106,10 +126,26 @@ def test_names_are_of_the_glossary() -> None:
         ("What the heads are.", "begins without a verb"),
         ("Whether it moved.", "begins without a verb"),
         ("The heads.", "begins without a verb"),
+        ("As the catalog has it.", "begins without a verb"),
         ("Return what is told of heads.", "has plainer words"),
         ("Return " + "x" * LONGEST, f"{LONGEST + 7} characters, at most {LONGEST}"),
     ],
 )
 def test_the_checks_find_such_lines(text: str, expected: str | None) -> None:
     ((node, line),) = documented(f'def f():\n    """{text}"""')
+    assert complaint(node, line) == expected
+
+
+@pytest.mark.parametrize("source", ['"""{}"""', 'class C:\n    """{}"""', 'X = 1\n"""{}"""', 'X: int = 1\n"""{}"""'])
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The heads.", None),
+        ("What the heads are.", "begins as a question does"),
+        ("So many heads are read.", "begins as a question does"),
+        ("Who reads whom.", "begins as a question does"),
+    ],
+)
+def test_no_docstring_begins_as_a_question_does(source: str, text: str, expected: str | None) -> None:
+    ((node, line),) = documented(source.format(text))
     assert complaint(node, line) == expected

@@ -53,7 +53,7 @@ _WORDS: dict[str, tuple[str, str]] = {
     ),
 }
 
-_RETRYABLE = frozenset({"CATALOG_LOCKED", "CATALOG_UNREACHABLE"})
+_RETRYABLE = frozenset({"CATALOG_LOCKED", "CATALOG_UNREACHABLE", "CATALOG_READ_ONLY", "DISK_FULL"})
 
 
 def code_of(error: exc.DBAPIError) -> str | None:

@@ -17,6 +17,7 @@ class ErrorCode:
         remedy: What to do about it.
         retry: Whether the same call may succeed later without anybody changing anything; `sometimes` where the error
             itself says which.
+        outage: Whether something that all tables need is away, which is no fault of the table that met it.
     """
 
     code: str
@@ -24,3 +25,4 @@ class ErrorCode:
     cause: str
     remedy: str
     retry: Literal["yes", "no", "sometimes"]
+    outage: bool = False

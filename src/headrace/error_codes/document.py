@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import groupby
+from textwrap import fill
 
 from headrace.error_codes.code import ErrorCode
+from headrace.error_codes.outages import OUTAGES
 from headrace.error_codes.table import SECTIONS, Section
 
 INTRODUCTION = """\
@@ -30,7 +32,9 @@ of Headrace). All are in `headrace.errors`. On the command line any of them ends
 interrupt in 130; where trying again may help the command says so, and with `--json` the error is one JSON object on
 stderr. A failed refresh is kept in [`history`](cli.md#history) with its code.
 
-*Retry*: `yes`, `no`, or `sometimes` where it depends on the cause; the error itself says which.
+*Retry*: `yes`, `no`, or `sometimes` where it depends on the cause; the error itself says which. Outages are no fault of
+the table that met them, and schedules try again [without limit](scheduling.md#when-something-fails):
+{outages}.
 """
 
 HEADER = """\
@@ -41,8 +45,9 @@ HEADER = """\
 def document() -> str:
     """Return the whole of docs/errors.md."""
     families = groupby(SECTIONS, key=lambda section: section.family)
-    parts = [INTRODUCTION, *(part for family, sections in families for part in _family(family, sections))]
-    return "\n".join(parts)
+    outages = fill(", ".join(f"`{code}`" for code in sorted(OUTAGES)), 120)
+    parts = (part for family, sections in families for part in _family(family, sections))
+    return "\n".join([INTRODUCTION.format(outages=outages), *parts])
 
 
 def _family(name: str, sections: Iterator[Section]) -> Iterator[str]:

@@ -289,7 +289,7 @@ def test_a_full_disk_changes_nothing(tmp_path: Path) -> None:
             connection.exec_driver_sql(f"PRAGMA max_page_count = {pages + 1}")
         with pytest.raises(EnvironmentFault) as caught:
             create(catalog, details={"long": "x" * 100_000})
-        assert caught.value.code == "DISK_FULL"
+        assert (caught.value.code, caught.value.retryable) == ("DISK_FULL", True)
         assert catalog.stream_tables() == ()
 
 
@@ -302,7 +302,7 @@ def test_a_catalog_that_cannot_be_written_says_so(url: str, postgres) -> None:
         assert catalog.stream_tables() == ()
         with pytest.raises(EnvironmentFault) as caught:
             create(catalog)
-        assert caught.value.code == "CATALOG_READ_ONLY"
+        assert (caught.value.code, caught.value.retryable) == ("CATALOG_READ_ONLY", True)
 
 
 # ---- fast

@@ -1093,11 +1093,12 @@ def test_a_table_that_kills_spark_again_and_again_is_suspended(lake_, catalog, m
     assert catalog.scheduling_states()[full("b")].error_code == "SPARK_LOST"
 
 
-def test_an_outage_of_the_catalog_suspends_nothing(lake_, catalog, monkeypatch):
+@pytest.mark.parametrize("code", ["CATALOG_UNAVAILABLE", "STORE_UNAVAILABLE"])
+def test_an_outage_suspends_nothing(lake_, catalog, monkeypatch, code):
     monkeypatch.setattr("headrace.scheduler.policy.backoff.FIRST", 0.01)
     lake_.base("s.a")
     define(catalog, "b: a")
-    worker = PublishingWorker(lake_, catalog, fails=failing("b", times=7, code="CATALOG_UNAVAILABLE"))
+    worker = PublishingWorker(lake_, catalog, fails=failing("b", times=7, code=code))
     with Running(catalog, worker):
         until(lambda: ("b",) in worker.ran)
     assert catalog.scheduling_states()[full("b")].failures == 0

@@ -11,6 +11,7 @@ CODES = (
         cause="Waiting 30 seconds did not help.",
         remedy="Try again; look for a hung process, an open SQLite shell, a backup.",
         retry="yes",
+        outage=True,
     ),
     ErrorCode(
         "CATALOG_UNREACHABLE",
@@ -18,6 +19,7 @@ CODES = (
         cause="Wrong URL, missing file, server down, wrong password.",
         remedy="Check `catalog_url` and the server.",
         retry="sometimes",
+        outage=True,
     ),
     ErrorCode(
         "CATALOG_UNAVAILABLE",
@@ -25,6 +27,7 @@ CODES = (
         cause="As above, seen through JDBC.",
         remedy="Check `catalog_url`, and that Spark's host reaches the server.",
         retry="yes",
+        outage=True,
     ),
     ErrorCode(
         "CATALOG_CORRUPT",
@@ -36,9 +39,10 @@ CODES = (
     ErrorCode(
         "CATALOG_READ_ONLY",
         message="The database cannot be written.",
-        cause="Missing rights; for SQLite also to the folder.",
-        remedy="Give them.",
-        retry="no",
+        cause="Missing rights; for SQLite also to the folder. Or the server is a standby, or only read from for now.",
+        remedy="Give them; name the server that is written to.",
+        retry="yes",
+        outage=True,
     ),
     ErrorCode(
         "CATALOG_TOO_NEW",
@@ -64,6 +68,7 @@ LAKES = (
         "What is published stays.",
         remedy="Check `uri` and the network; `headrace doctor` asks the server.",
         retry="yes",
+        outage=True,
     ),
     ErrorCode(
         "LAKE_DENIED",

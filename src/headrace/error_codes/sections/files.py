@@ -10,7 +10,8 @@ CODES = (
         message="A disk is full: the warehouse's, the catalog's, or Spark's own.",
         cause="",
         remedy="Make room. `headrace maintain` removes files that are no longer needed.",
-        retry="sometimes",
+        retry="yes",
+        outage=True,
     ),
     ErrorCode(
         "FOLDER_NOT_WRITABLE",
@@ -60,6 +61,7 @@ CODES = (
         cause="The clock of this machine, or of an executor's, is minutes off.",
         remedy="Switch time synchronisation (NTP) on, on every machine that runs Headrace or executors.",
         retry="yes",
+        outage=True,
     ),
     ErrorCode(
         "STORE_UNAVAILABLE",
@@ -67,5 +69,6 @@ CODES = (
         cause="Requests were tried several times before.",
         remedy="Try again; check the endpoint in `[storage]` if it stays so.",
         retry="yes",
+        outage=True,
     ),
 )

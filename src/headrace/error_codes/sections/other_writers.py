@@ -116,6 +116,7 @@ CODES = (
         "latter answered with a failure of its own (500, 502, 503 and the like), as a proxy may after the commit.",
         remedy="Refresh again: the outcome is read from the catalog first.",
         retry="yes",
+        outage=True,
     ),
     ErrorCode(
         "PUBLICATION_PENDING",

@@ -6,6 +6,7 @@ import datetime as dt
 import random
 from collections.abc import Callable
 
+from headrace.error_codes.outages import OUTAGES
 from headrace.errors import HeadraceError
 
 FIRST = 2.0
@@ -39,12 +40,9 @@ def pause(failures: int, luck: float) -> float:
     return float(min(LONGEST, FIRST * 2 ** (failures - 1))) * (1 + luck / 2)
 
 
-OUTAGES = frozenset({"CATALOG_UNREACHABLE", "CATALOG_UNAVAILABLE", "PUBLISH_OUTCOME_UNKNOWN"})
-"""Errors that are no fault of any table's: tried again for ever, and soon enough when the catalog is back. Spark keeps
-connections to it, and notices that one is dead only by failing."""
-
-SOON = 3
-"""Failures that lengthen the pause in an outage, at most: it ends for all tables at once."""
+SOON = 5
+"""Failures that lengthen the pause in an outage, at most: it ends for all tables at once. Spark keeps connections to
+the catalog, and notices that one is dead only by failing."""
 
 
 def retry_policy(error: HeadraceError, now: dt.datetime, limit: int) -> Callable[[int], dt.datetime | None]:

@@ -207,9 +207,13 @@ def test_a_refusal_is_told_once_and_tried_again_every_minute(unattended: Unatten
     assert unattended.step(6) == ["promoted"]  # what passes is tried again soon
 
 
-def test_surroundings_are_no_refusal(unattended: Unattended) -> None:
+OUTAGES = ["SPARK_LOST", "STORE_UNAVAILABLE", "DISK_FULL", "LAKE_UNREACHABLE", "CATALOG_LOCKED", "EXECUTOR_LOST"]
+
+
+@pytest.mark.parametrize("code", OUTAGES)
+def test_surroundings_are_no_refusal(unattended: Unattended, code: str) -> None:
     unattended.arm()
-    unattended.promotion.refusal = EnvironmentFault("SPARK_LOST", "Gone.", retryable=True)
+    unattended.promotion.refusal = EnvironmentFault(code, "Gone.", retryable=True)
     with pytest.raises(EnvironmentFault):
         unattended.step()
     assert unattended.catalog.auto_deployments()[0].refused_code is None
@@ -244,13 +248,14 @@ def test_trouble_within_the_watch_takes_it_back(unattended: Unattended, trouble:
     assert unattended.step(60) == []
 
 
-def test_what_may_pass_or_comes_later_is_no_trouble(unattended: Unattended) -> None:
+@pytest.mark.parametrize("code", OUTAGES)
+def test_what_may_pass_or_comes_later_is_no_trouble(unattended: Unattended, code: str) -> None:
     unattended.arm(watch="10 minutes")
     unattended.step()
     unattended.fail(BLUE, "REFRESH_TIMEOUT", retry=True)
     assert unattended.step(1) == []
     for _ in range(3):
-        unattended.fail(BLUE, "SPARK_LOST", retry=True)
+        unattended.fail(BLUE, code, retry=True)
     assert unattended.step(1) == []
     unattended.refresh(BLUE)
     unattended.clock.advance(3600)

@@ -19,7 +19,8 @@ from headrace.deploy.deployment_results import PromotionResult
 from headrace.deploy.green_status import green_infos
 from headrace.deploy.promotion_options import ROLLBACK, PromotionOptions
 from headrace.deploy.unattended.promotion_conditions import PromotionConditions, parse_conditions, texts_of
-from headrace.deploy.unattended.watch import SURROUNDINGS, Watch, trouble, watch_from_json
+from headrace.deploy.unattended.watch import Watch, trouble, watch_from_json
+from headrace.error_codes.outages import SURROUNDINGS
 from headrace.error_codes.sections.deployments import MEANWHILE
 from headrace.errors import HeadraceError, UserError
 from headrace.events import Event, Promoted, PromotionRefused, RolledBack, WatchFailed, fields_of, kind_of

@@ -19,7 +19,7 @@ from headrace.deploy.ending import end
 from headrace.deploy.promotion import PATIENCE, Promotion
 from headrace.deploy.unattended.deployer import PAUSE
 from headrace.deploy.unattended.promotion_conditions import conditions_to_json, parse_conditions
-from headrace.deploy.unattended.watch import SURROUNDINGS
+from headrace.error_codes.outages import SURROUNDINGS
 from headrace.errors import HeadraceError
 from headrace.events import Notice
 from headrace.names import TableName

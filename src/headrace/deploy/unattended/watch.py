@@ -9,13 +9,11 @@ from dataclasses import dataclass
 from headrace.catalog import HistoryEntry, Json, Outcome, SchedulingState, Status, StreamTable
 from headrace.catalog.state.reader import Reader
 from headrace.deploy.promotion_options import PromotionOptions
+from headrace.error_codes.outages import SURROUNDINGS
 from headrace.names import TableName
 
 PATIENCE = 2
 """Failures in a row that count, where a retry may help; another error counts at once."""
-
-SURROUNDINGS = frozenset({"SPARK_LOST", "CATALOG_UNREACHABLE", "CATALOG_UNAVAILABLE", "PUBLISH_OUTCOME_UNKNOWN"})
-"""Errors that would have met the former generation, too."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 from headrace.catalog import Catalog
 from headrace.errors import EnvironmentFault, HeadraceError
-from headrace.events import Events, Notice, RetryPlanned, Suspended
+from headrace.events import Events, RetryPlanned, Suspended
 from headrace.names import TableName
 from headrace.scheduler.policy.backoff import retry_policy
 
 
 def note_failure(
     catalog: Catalog, events: Events, members: Sequence[TableName], error: HeadraceError, now: dt.datetime, limit: int
-) -> None:
+) -> HeadraceError | None:
     """Count a failure of stream tables that were refreshed together.
 
     Args:
@@ -24,6 +24,9 @@ def note_failure(
         error: What went wrong.
         now: The time.
         limit: After so many failures in a row a stream table is suspended.
+
+    Returns:
+        What kept it from being noted; None where it is.
     """
     policy = retry_policy(error, now, limit)
     decided: list[dt.datetime | None] = []
@@ -35,14 +38,14 @@ def note_failure(
     try:
         failures = catalog.note_failure(members, error.code, str(error), decide)
     except HeadraceError as trouble:  # a table was dropped meanwhile, or the catalog does not answer
-        events.emit(Notice(f"A failure could not be noted. [{trouble.code}] {trouble.message}"))
-        return
+        return trouble
     again = decided[-1]
     for name in members:
         if again is None:
             events.emit(Suspended(str(name), failures, error.code, error.message))
         else:
             events.emit(RetryPlanned(str(name), failures, (again - now).total_seconds()))
+    return None
 
 
 def timed_out(unit: TableName) -> EnvironmentFault:

@@ -148,6 +148,7 @@ class Scheduler:
         self._cycles = CyclesTold(events)
         self.patience = Patience(events, rules.grace)
         self._refreshed = self._failed = 0
+        self._once = False
         self._over = threading.Event()
         self.spark = LostSpark(events, worker.restart)
         self._outage = Outage(events)
@@ -176,6 +177,7 @@ class Scheduler:
             EnvironmentFault: `SPARK_LOST` when a Spark that is not ours is gone for good; why ours does not start.
         """
         self.patience = Patience(self.events, self.rules.grace, at_once)
+        self._once = once
         self._membership.join()
         self._dispatch.slots = 0  # until it was counted how many there are
         self._decisions.tell()
@@ -184,7 +186,7 @@ class Scheduler:
         with notifications, Journal(self.catalog, self.events, self.clock) as self._journal:
             try:
                 with ThreadPoolExecutor(self.rules.slots, thread_name_prefix="headrace-refresh") as pool:
-                    self._loop(pool, stopping, once, results)
+                    self._loop(pool, stopping, results)
             finally:
                 self._over.set()
                 for run in self._running.values():  # there are none, unless the loop broke
@@ -209,9 +211,7 @@ class Scheduler:
 
     # ---- the loop
 
-    def _loop(
-        self, pool: ThreadPoolExecutor, stopping: threading.Event, once: bool, results: list[RefreshResult]
-    ) -> None:
+    def _loop(self, pool: ThreadPoolExecutor, stopping: threading.Event, results: list[RefreshResult]) -> None:
         told = False
         while True:
             if self._beat() or self.spark.gone is not None:
@@ -219,15 +219,15 @@ class Scheduler:
             if stopping.is_set():
                 self._over.set()
                 self._drain()
-            elif not (once and told):
-                told = self._consider(told, once)
-                self._beside(once)
+            elif not (self._once and told):
+                told = self._consider(told)
+                self._beside()
             self._cycles.note(busy=not self._dispatch.idle)
             for task in self._dispatch.start(self._occupied()) if self._may_start else ():
                 self._begin(pool, task)
             self._tell_load()
-            if self._dispatch.idle and (once or stopping.is_set()):
-                if once and not stopping.is_set() and self.catalog.has_unattended():
+            if self._dispatch.idle and (self._once or stopping.is_set()):
+                if self._once and not stopping.is_set() and self.catalog.has_unattended():
                     self._deployments.step()  # by what was refreshed just now
                     self._decisions.tell(at_once=True)
                 return
@@ -236,7 +236,7 @@ class Scheduler:
             self._decisions.tell()
             for ended in self._wait():
                 done = self._settle(ended)
-                if once:
+                if self._once:
                     results += done
             self._cycles.note(busy=not self._dispatch.idle)
 
@@ -252,7 +252,7 @@ class Scheduler:
         """
         return (DEPLOY_POOL,) if self.worker.exchanging else ()
 
-    def _consider(self, told: bool, once: bool = False) -> bool:
+    def _consider(self, told: bool) -> bool:
         """Look around and let what is due wait in line; returns whether that was ever possible.
 
         A catalog that does not answer is asked again, unless this is to happen only once.
@@ -262,16 +262,16 @@ class Scheduler:
         with self.spark.using(wait=False) as there:  # tables in other catalogs are looked at through Spark
             if not there:
                 return told
-            state = self._look() if once and not told else None
+            state = self._look() if self._once and not told else None
             layouts = () if state is None else state.layouts
             if not layouts:
-                return self._consider_now(told, once, state)
+                return self._consider_now(told, state)
         # what is to be loaded for them, is loaded now; it waits for a Spark that was lost, which is not to be used then
         self._deployments.step(layouts)
         with self.spark.using():
-            return self._consider_now(told, once)
+            return self._consider_now(told)
 
-    def _consider_now(self, told: bool, once: bool, state: SchedulerState | None = None) -> bool:
+    def _consider_now(self, told: bool, state: SchedulerState | None = None) -> bool:
         """Go by a state that was read just now; None to read it."""
         begun = time.monotonic()
         nudged, self._nudged = self._nudged, False
@@ -288,12 +288,22 @@ class Scheduler:
             # looking at a big pipeline takes a while, and what ends meanwhile waits: so not all the time
             self._look_after = time.monotonic() + SPARING * (time.monotonic() - begun)
         except HeadraceError as error:
-            if once or not error.retryable:
+            if not self._outlasts(error):
                 raise
             self._seen = None
-            self._look_after = time.monotonic() + self._outage.failed(error)
             return told
         self._outage.over()
+        return True
+
+    def _outlasts(self, error: HeadraceError, *, writing: bool = False) -> bool:
+        """Leave the catalog alone for a moment, where it may answer after that.
+
+        Returns:
+            False where it may not, or there is no time to wait for it.
+        """
+        if self._once or not error.retryable:
+            return False
+        self._look_after = time.monotonic() + self._outage.failed(error, writing=writing)
         return True
 
     def _quiet(self) -> bool:
@@ -476,7 +486,10 @@ class Scheduler:
             return
         if error.code == "SPARK_LOST" and not self.worker.restartable:
             return
-        note_failure(self.catalog, self.events, run.members, error, self.clock.now(), self.rules.suspend_after)
+        limit = self.rules.suspend_after
+        trouble = note_failure(self.catalog, self.events, run.members, error, self.clock.now(), limit)
+        if trouble is not None and not self._outlasts(trouble, writing=True):
+            self.events.emit(Notice(f"A failure could not be noted. [{trouble.code}] {trouble.message}"))
 
     def _give_up(self, units: Iterable[TableName], failed: TableName, error: HeadraceError) -> None:
         """Give up units that wait for a failed one, also such as have begun.
@@ -511,15 +524,24 @@ class Scheduler:
             UserError: `SCHEDULER_RUNNING` when it was silent for so long that another one, where there may be only one,
                 took its place.
         """
+        if self._outage.lasts:  # a sign of life, too, is tried again when the catalog has been left alone
+            if time.monotonic() < self._look_after:
+                return False
+            self._membership.hasten()
         ending = self._over.is_set()
-        beat = self._membership.beat(Slots(*self._dispatch.busy), ending=ending)
+        try:
+            beat = self._membership.beat(Slots(*self._dispatch.busy), ending=ending)
+        except HeadraceError as error:
+            self._outlasts(error, writing=True)  # any other is told where the catalog is looked at
+            return False
         if beat is None:
             return False
-        if ending:
-            self._outage.over()  # nobody looks around any more, and what is under way may go on
         if beat.room is None:
             self._membership.rejoin()
             return False
+        self._outage.written()
+        if ending:
+            self._outage.over()  # nobody looks around any more, and what is under way may go on
         if beat.moved:
             self._seen = None  # what was left to others may be this one's now
         self._dispatch.slots, self._dispatch.quotas = beat.room.all, dict(beat.room.pools)
@@ -549,9 +571,9 @@ class Scheduler:
     def _undisturbed(self) -> bool:
         return self._dispatch.idle and not self._over.is_set()
 
-    def _beside(self, once: bool) -> None:
+    def _beside(self) -> None:
         """See to deployments, and maintain while it is quiet."""
-        if not once:
+        if not self._once:
             with suppress(HeadraceError):  # an outage of the catalog is told where it is looked at
                 self._deployments.consider(() if self._state is None else self._state.layouts)
         try:

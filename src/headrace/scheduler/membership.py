@@ -94,11 +94,14 @@ class Membership:
         self._beaten = 0.0
 
     def beat(self, running: Slots, *, ending: bool) -> Beat | None:
-        """Give a sign of life; None where it is not due, or the catalog does not answer.
+        """Give a sign of life; None where it is not due.
 
         Args:
             running: What it runs.
             ending: Whether it starts nothing more.
+
+        Raises:
+            HeadraceError: The catalog does not answer, or cannot be written.
         """
         if time.monotonic() - self._beaten < (BEAT_SECONDS if self._settled else min(BEAT_SECONDS, self._poll)):
             return None
@@ -109,10 +112,7 @@ class Membership:
             found.append(portion(self._total, running, self._owner, alive, ending=ending))
             return found[-1].claim.as_dict()
 
-        try:
-            alive = self._catalog.scheduler_beat(self._owner, TTL, claim, ending=ending)
-        except HeadraceError:
-            return None  # an outage of the catalog is told where it is looked at
+        alive = self._catalog.scheduler_beat(self._owner, TTL, claim, ending=ending)
         if not found:
             return Beat()
         own = found[-1]

@@ -2,8 +2,10 @@
 
 import datetime as dt
 import itertools
+import sqlite3
 import threading
 import time
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -1362,3 +1364,67 @@ def test_who_is_nudged_looks_although_nothing_seems_to_have_moved(lake_, catalog
         one._look_after, one._nudged = 0.0, nudged
         one._consider(True)
     assert looks == [False, False, True]
+
+
+@pytest.fixture
+def refused(catalog, monkeypatch):
+    """Set, the catalog can be read, and not written."""
+    write, refused = type(catalog._database).write, threading.Event()
+
+    @contextmanager
+    def refusing(database, **options):
+        with database.faults():
+            if refused.is_set():
+                said = sqlite3.OperationalError("attempt to write a readonly database")
+                raise sa.exc.OperationalError("UPDATE", {}, said)
+        with write(database, **options) as connection:
+            yield connection
+
+    monkeypatch.setattr(type(catalog._database), "write", refusing)
+    monkeypatch.setattr("headrace.scheduler.outage.FIRST_SECONDS", 0.05)
+    return refused
+
+
+def notices(events):
+    told = []
+    events.subscribe(lambda event: told.append(event.message) if isinstance(event, Notice) else None)
+    return told
+
+
+def test_a_catalog_that_can_only_be_read_is_told_once_and_nothing_is_begun(lake_, catalog, monkeypatch, refused):
+    lake_.base("s.a")
+    define(catalog, "b: a")
+    events, begun = Events(), []
+    told = notices(events)
+
+    def fails(name):
+        if len(begun) == 1:
+            refused.set()
+            raise EnvironmentFault("CATALOG_READ_ONLY", "It cannot be written.", retryable=True)
+
+    worker = PublishingWorker(lake_, catalog, fails=fails)
+    begin = worker.begin
+    monkeypatch.setattr(worker, "begin", lambda *args: begun.append(1) or begin(*args))
+    with Running(catalog, worker, events):
+        until(lambda: told, seconds=20)
+        time.sleep(1)
+        assert (len(begun), ["does not answer" in said for said in told]) == (1, [True])
+        refused.clear()
+        until(lambda: worker.ran == [("b",)], seconds=20)
+    assert told[1:] == ["The catalog answers again."]
+
+
+def test_a_run_goes_on_when_what_is_new_cannot_be_noted(lake_, catalog, refused):
+    lake_.base("s.a")
+    define(catalog, "b: a")
+    events, worker = Events(), PublishingWorker(lake_, catalog)
+    told = notices(events)
+    with Running(catalog, worker, events):
+        until(lambda: worker.ran == [("b",)], seconds=20)
+        refused.set()
+        lake_.base("s.a")
+        until(lambda: told, seconds=20)
+        time.sleep(0.5)
+        refused.clear()
+        until(lambda: len(worker.ran) == 2, seconds=20)
+    assert ["answer" in said for said in told] == [True, True]

@@ -1,4 +1,4 @@
-"""Errors that are no fault of the table that met them; read by retries, watches and upgrades."""
+"""Errors that are no fault of the table that met them; read by retries, watches, upgrades."""
 
 from __future__ import annotations
 

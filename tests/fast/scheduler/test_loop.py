@@ -36,7 +36,7 @@ from headrace.refresh.groups.grouping import Defaults, grouping
 from headrace.refresh.held_leases import holding_leases, owner_is_dead
 from headrace.schedule.cron import Cron
 from headrace.schedule.options import Consistency, Policy
-from headrace.scheduler import loop
+from headrace.scheduler import membership
 from headrace.scheduler.idle import RESOURCE, Idle
 from headrace.scheduler.lost_spark import LostSpark
 from headrace.scheduler.patience import Patience
@@ -739,7 +739,7 @@ def test_what_one_on_another_host_held_when_it_died_is_taken_over(lake_, catalog
         until(lambda: len(worker.ran) == 2)
     assert roots(lake_, catalog)["c"] == {"a": {0}}
     assert catalog.dirty_staging() == ()
-    assert dt.timedelta(seconds=30) >= max(held_leases.TTL, loop.TTL)  # how long it is where clocks are not put on
+    assert dt.timedelta(seconds=30) >= max(held_leases.TTL, membership.TTL)  # how long it is with real clocks
 
 
 def test_what_takes_too_long_is_cancelled(lake_, catalog):

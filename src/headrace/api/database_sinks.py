@@ -217,7 +217,7 @@ class Sinks:
         deliverer = self._deliverer()
         if name is not None:
             return deliverer.write([name])
-        return deliverer.write([sink.name for batch in deliverer.batches() if not batch.held for sink in batch.sinks])
+        return deliverer.write_all()
 
     def write_for(self, streams: Iterable[TableName] | None) -> HeadraceError | None:
         """Write the sinks of stream tables that were refreshed by hand; of all of them for None.
@@ -225,20 +225,13 @@ class Sinks:
         Returns:
             The first failure; targets stay at their last version then, which is consistent.
         """
-        sinks = self._catalog.sinks()
-        if not sinks:
+        if not self._catalog.sinks():
             return None
         wanted = None if streams is None else set(streams)
-        deliverer = self._deliverer()
-        names = [
-            sink.name
-            for batch in deliverer.batches()
-            if not batch.held
-            for sink in batch.sinks
-            if (wanted is None or sink.stream in wanted) and not _by_hand_only(sink)
-        ]
         try:
-            deliverer.write(names)
+            self._deliverer().write_all(
+                lambda sink: (wanted is None or sink.stream in wanted) and not _by_hand_only(sink)
+            )
         except HeadraceError as error:
             return error
         return None
@@ -250,10 +243,12 @@ class Sinks:
     def write_batch(self, batch: Batch) -> None:
         """Write sinks that are due; who else writes them right now is not waited for.
 
+        Nothing is written where one of them is held meanwhile.
+
         Raises:
             HeadraceError: What went wrong; it is remembered, and when to try again.
         """
-        self._deliverer(0.0).write_batch(batch)
+        self._deliverer(0.0).write_due(batch)
 
     def resync(self, name: str) -> SinkResult:
         """Make a target equal to its stream table, whatever it holds; ends a stop.

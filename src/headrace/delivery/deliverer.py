@@ -10,8 +10,9 @@ import datetime as dt
 import random
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 
 from headrace.catalog import Catalog, Sink, resource_of
 from headrace.catalog.relations import not_found
@@ -30,6 +31,9 @@ from headrace.sinks.sink_kind import Captured, SinkRequest
 
 PATIENCE = 60.0
 """Seconds that a verb waits for others who write the same sinks, or refresh their stream tables."""
+
+HELD = "SINK_HELD"
+"""Code of the error of a sink that is not written until somebody decides."""
 
 
 class Deliverer:
@@ -82,7 +86,7 @@ class Deliverer:
         try:
             results = self.write([name])
         except BaseException as error:  # an interrupt, too, must not leave half a sink behind
-            if isinstance(error, HeadraceError) and error.code == "SINK_HELD":  # another one, with which it is written
+            if isinstance(error, HeadraceError) and error.code == HELD:  # another one, with which it is written
                 return None
             self._undo(sink)
             raise
@@ -161,24 +165,45 @@ class Deliverer:
         """
         for name in names:
             self._catalog.sink(name)
+        wanted = [batch for batch in self.batches() if any(sink.name in names for sink in batch.sinks)]
+        results = self._write_each(wanted, anew=names if anew else ())
+        for name in names:
+            self._catalog.sink(name)  # it may have been dropped while it was waited for
+        return results
+
+    def write_all(self, wanted: Callable[[Sink], bool] = lambda _: True) -> tuple[SinkResult, ...]:
+        """Bring wanted sinks, and what is written with them, up to date; leave out what is held.
+
+        Raises:
+            HeadraceError: What went wrong with the first that failed, after the others were written.
+        """
+        found = [batch for batch in self.batches() if any(wanted(sink) for sink in batch.sinks)]
+        return self._write_each(found, passing=HELD)
+
+    def write_due(self, batch: Batch) -> None:
+        """Write a batch that was found to be due, unless it is held by now.
+
+        Raises:
+            HeadraceError: What went wrong; nothing was written.
+        """
+        self._write_each([batch], passing=HELD)
+
+    def _write_each(
+        self, found: Iterable[Batch], *, anew: Sequence[str] = (), passing: str | None = None
+    ) -> tuple[SinkResult, ...]:
         results: list[SinkResult] = []
         errors: list[HeadraceError] = []
-        for batch in self.batches():
-            if not any(sink.name in names for sink in batch.sinks):
-                continue
-            held = batch.held
-            if held is not None and not (anew and held.name in names):
-                errors.append(_held(batch, held))
-                continue
+        for batch in found:
             try:
-                results += self.write_batch(batch, anew=[n for n in names if anew])
+                results += self._write(batch, anew)
             except HeadraceError as error:
-                errors.append(error)
+                if error.code != passing:
+                    errors.append(error)
         if errors:
             raise errors[0]
         return tuple(results)
 
-    def write_batch(self, batch: Batch, *, anew: Sequence[str] = ()) -> tuple[SinkResult, ...]:
+    def _write(self, batch: Batch, anew: Sequence[str]) -> tuple[SinkResult, ...]:
         """Write sinks in one transaction, and remember how that went.
 
         Args:
@@ -186,12 +211,18 @@ class Deliverer:
             anew: Those whose targets are made equal whatever they hold.
 
         Raises:
+            UserError: `SINK_HELD`.
             HeadraceError: What went wrong; nothing was written.
         """
         begun = time.perf_counter()
         writing: list[str] = []
+        _refuse_held(batch, anew)
         resources = sorted(_resource(sink) for sink in batch.sinks)
         with holding_leases(self._catalog, resources, patience=self._patience):
+            batch = self._as_it_is(batch)
+            if not batch.sinks:
+                return ()
+            _refuse_held(batch, anew)
             try:
                 results = self._written(batch, anew, writing, begun)
             except HeadraceError as error:
@@ -209,6 +240,11 @@ class Deliverer:
                     SinkWritten(result.sink, result.version, result.inserted, result.deleted, result.seconds)
                 )
         return found
+
+    def _as_it_is(self, batch: Batch) -> Batch:
+        """Read a batch's sinks again, which may have been dropped, held or altered meanwhile."""
+        found = {sink.uuid: sink for sink in self._catalog.sinks()}
+        return replace(batch, sinks=tuple(found[sink.uuid] for sink in batch.sinks if sink.uuid in found))
 
     def _written(self, batch: Batch, anew: Sequence[str], writing: list[str], begun: float) -> list[SinkResult | None]:
         kind = sink_kind_of(batch.kind)
@@ -304,11 +340,15 @@ def _resource(sink: Sink) -> str:
     return f"sink {sink.uuid}"
 
 
-def _held(batch: Batch, held: Sink) -> UserError:
+def _refuse_held(batch: Batch, anew: Sequence[str]) -> None:
+    """Refuse to write a batch of which a sink is held, unless a resync of that one ends it."""
+    held = batch.held
+    if held is None or held.name in anew:
+        return
     why = f": {held.stopped_reason}" if held.stopped_reason else "."
     others = "" if len(batch.sinks) == 1 else f" {batch.name} are written together, or not at all."
-    return UserError(
-        "SINK_HELD",
+    raise UserError(
+        HELD,
         f"Sink {held.name} is {held.status.value}{why}{others}",
         hint=f"`headrace sink resume {held.name}` has it tried again; `headrace sink resync {held.name}` makes its "
         "target equal to the stream table.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -16,12 +16,15 @@ from kit.sink_rows import new_sink, options
 from kit.stored_project import StoredProject, with_revenue
 
 from headrace.catalog import LogChange, NewVersion, Publication, Swap
-from headrace.errors import EnvironmentFault
+from headrace.delivery import deliverer
+from headrace.errors import EnvironmentFault, UserError
 from headrace.events import SinkFailed, StageStarted
 from headrace.names import LAKE, TableName
 from headrace.refresh.definition import stored_tables
 
 REVENUE = TableName(LAKE, ("shop",), "revenue")
+
+Meanwhile = Callable[[Callable[[], object]], None]
 
 
 @pytest.fixture
@@ -74,6 +77,68 @@ def test_a_sink_goes_on_without_a_change_log(project: StoredProject, url: str, d
         (written,) = project.hr.sinks.write("out")
         assert (written.how, written.inserted, written.deleted) == ("difference", 1, 0)
     assert there(db) == [0, 1, 2, 101, 102]
+
+
+@pytest.fixture
+def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Meanwhile:
+    """Has something done by others while the leases of a sink that is written next are waited for."""
+    holding = deliverer.holding_leases
+
+    def arrange(act: Callable[[], object]) -> None:
+        def held_afterwards(*given: Any, **named: Any) -> AbstractContextManager[Any]:
+            monkeypatch.setattr(deliverer, "holding_leases", holding)
+            act()
+            return holding(*given, **named)
+
+        monkeypatch.setattr(deliverer, "holding_leases", held_afterwards)
+
+    return arrange
+
+
+def test_a_sink_that_was_dropped_while_it_was_waited_for_is_not_written(
+    project: StoredProject, url: str, db: psycopg.Connection, meanwhile: Meanwhile
+) -> None:
+    sinks = project.hr.sinks
+    sinks.create("out", "shop.revenue", url, "public.out", on_conflict="overwrite")
+    advance(project, 1)
+    meanwhile(lambda: sinks.drop("out"))
+    assert sinks.write_for(None) is None
+    assert there(db) == [0, 1, 2]
+    assert db.execute("SELECT count(*) FROM headrace.sink_position").fetchone() == (0,)
+    sinks.create("out", "shop.revenue", url, "public.out", on_conflict="overwrite")
+    meanwhile(lambda: sinks.drop("out"))
+    with pytest.raises(UserError, match="SINK_UNKNOWN"):
+        sinks.resync("out")
+
+
+def test_a_sink_that_was_paused_while_it_was_waited_for_is_not_written(
+    project: StoredProject, url: str, db: psycopg.Connection, meanwhile: Meanwhile
+) -> None:
+    sinks = project.hr.sinks
+    sinks.create("out", "shop.revenue", url, "public.out")
+    advance(project, 1)
+    (due,) = sinks.due()
+    writes: tuple[Callable[[], object], ...] = (lambda: sinks.write_for(None), lambda: sinks.write_batch(due))
+    for write in writes:
+        meanwhile(lambda: sinks.pause("out"))
+        assert write() is None
+        assert there(db) == [0, 1, 2]
+        sinks.resume("out")
+    meanwhile(lambda: sinks.pause("out"))
+    with pytest.raises(UserError, match="SINK_HELD"):
+        sinks.write("out")
+    assert sinks.resync("out").version == 1
+    assert there(db) == [0, 1, 2, 101]
+
+
+def test_a_sink_that_was_altered_while_it_was_waited_for_is_written_as_it_is_now(
+    project: StoredProject, url: str, db: psycopg.Connection, meanwhile: Meanwhile
+) -> None:
+    db.execute("CREATE TABLE out (k bigint); INSERT INTO out VALUES (7)")
+    project.hr._catalog.create_sink("out", new_sink(), "postgres", REVENUE, options(url), None)
+    meanwhile(lambda: project.hr.sinks.alter("out", on_conflict="overwrite"))
+    project.hr.sinks.write("out")
+    assert there(db) == [0, 1, 2]
 
 
 @pytest.fixture

@@ -29,9 +29,12 @@ RELEASE_SECONDS = 1.0
 Held = Callable[[], tuple[Lease, ...]]
 """Gives the leases that somebody holds, as last prolonged."""
 
+_TOKENS: dict[int, str] = {}
+"""By its number, a token of this process: former ones had the same number where a container was restarted."""
+
 
 def new_owner() -> str:
-    """Return a name for a holder of leases: host, process, and something unique."""
+    """Return a name for a holder of leases: host, process, its token, and something unique."""
     return f"{_process()}:{uuid.uuid4().hex[:8]}"
 
 
@@ -41,7 +44,8 @@ def is_own(owner: str) -> bool:
 
 
 def _process() -> str:  # asked each time, as a process that was forked has a number of its own
-    return f"{socket.gethostname()}:{os.getpid()}"
+    pid = os.getpid()
+    return f"{socket.gethostname()}:{pid}:{_TOKENS.setdefault(pid, uuid.uuid4().hex[:8])}"
 
 
 def owner_is_dead(owner: str) -> bool:
@@ -50,6 +54,8 @@ def owner_is_dead(owner: str) -> bool:
     pid = rest.partition(":")[0]
     if host != socket.gethostname() or not pid.isdigit():
         return False
+    if int(pid) == os.getpid():
+        return not is_own(owner)
     try:
         os.kill(int(pid), 0)
     except ProcessLookupError:

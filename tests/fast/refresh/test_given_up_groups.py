@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 from catalog_kit.samples import lake
 
 from headrace.clock import SystemClock
-from headrace.errors import EnvironmentFault
+from headrace.errors import EnvironmentFault, HeadraceError
 from headrace.events import Event, Events, RefreshFailed, RefreshGivenUp
 from headrace.names import TableName
 from headrace.refresh.groups.group_refresh import GroupRefresh, Order
@@ -33,11 +34,37 @@ def test_each_member_ends_once(
 ) -> None:
     events, told = Events(), dict[str, list[type[Event]]]()
     events.subscribe(lambda event: told.setdefault(event.table, []).append(type(event)))  # type: ignore[attr-defined]
-    catalog: Any = SimpleNamespace(record=lambda _: None, find_stream_table=lambda _: None)
+    group = _group(names, events, lambda *_, **__: ())
+    with pytest.raises(HeadraceError, match="STREAM_TABLE_NOT_FOUND"):  # it has the leases by then
+        group.begin()
+    group.give_up(error)
+    assert told == {str(name): expected[str(name)] for name in names}
+
+
+@pytest.mark.parametrize("error", [EnvironmentFault("LEASE_HELD", "Others have it."), KeyboardInterrupt()])
+def test_who_only_waited_for_leases_ends_no_refresh_of_who_has_them(error: BaseException) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise error
+
+    events, told = Events(), list[Event]()
+    events.subscribe(told.append)
+    with pytest.raises(type(error)):
+        _group((A, B), events, refused).run()
+    assert told == []
+
+
+def _group(names: tuple[TableName, ...], events: Events, acquire: Callable[..., object]) -> GroupRefresh:
+    """A group of tables that turn out to be gone once their leases are taken."""
+    catalog: Any = SimpleNamespace(
+        record=lambda _: None,
+        find_stream_table=lambda _: None,
+        stream_table=lambda _: SimpleNamespace(stored=()),
+        stream_tables=lambda: (),
+        acquire=acquire,
+        release=lambda _: None,
+    )
     attempt = SimpleNamespace(started=SystemClock().now(), mode=None, stages={})
     preparation: Any = SimpleNamespace(attempt=lambda: attempt)
     nobody: Any = None
-    order = Order(names=names, heads=nobody)
-    publishing = Publishing(catalog, events, SystemClock())
-    GroupRefresh(catalog, preparation, nobody, publishing, nobody, order).give_up(error)
-    assert told == {str(name): expected[str(name)] for name in names}
+    order = Order(names=names, heads=nobody, full=names)
+    return GroupRefresh(catalog, preparation, nobody, Publishing(catalog, events, SystemClock()), nobody, order)

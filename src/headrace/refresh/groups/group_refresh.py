@@ -115,6 +115,7 @@ class GroupRefresh:
         self._tables: dict[TableName, StreamTable] = {}
         self._reordered = False
         self._leases: Held = tuple
+        self._holds = False
 
     def run(self) -> tuple[RefreshResult, ...]:
         """Refresh all members, and publish them in one transaction, or none of them.
@@ -142,6 +143,7 @@ class GroupRefresh:
         if settled and (unchanged := self._nothing_to_do()):
             return unchanged
         self._leases = self._stack.enter_context(self._holding())
+        self._holds = True
         self._restore()
         if order.redefine is not None:
             for name in order.names:
@@ -237,7 +239,8 @@ class GroupRefresh:
         self._stack.close()
         told = isinstance(error, HeadraceError) and error.code not in (NOT_READY, LEASE_HELD)
         failed = self._blamed[0] if told else None  # whose failure is its end
-        self._publishing.tell_given_up([name for name in self._order.names if name != failed])
+        if self._holds:  # else what runs of these tables is the refresh of somebody else, who has their leases
+            self._publishing.tell_given_up([name for name in self._order.names if name != failed])
         if isinstance(error, HeadraceError) and error.code == NOT_READY:
             self._publishing.given_up(self._done, error)
         elif isinstance(error, HeadraceError):

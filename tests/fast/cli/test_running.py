@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import IO
 
 import pytest
@@ -253,6 +254,24 @@ def test_events_are_followed_as_they_happen(run: Run, pipeline: Path, tmp_path: 
         assert (told["event"], told["fields"]["tables"]) == ("resumed", ["s.b"])
         follower.send_signal(signal.SIGINT)
         assert follower.wait(180) == 130
+
+
+def test_who_follows_events_catches_up(run: Run, pipeline: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    naps = list[float]()
+
+    def nap(seconds: float) -> None:
+        naps.append(seconds)
+        if len(naps) > 1:
+            raise KeyboardInterrupt
+        now = dt.datetime.now(dt.UTC)
+        with Catalog.open(f"sqlite:///{pipeline / 'headrace.db'}") as catalog:
+            catalog.write_events([(now, "notice", {"message": str(number)}) for number in range(7)])
+
+    monkeypatch.setattr("headrace.cli.verbs.running.FOLLOW_EVENTS", 3)
+    monkeypatch.setattr("headrace.cli.verbs.running.time", SimpleNamespace(sleep=nap))
+    told = run("events", "--follow", "-n", "2", "--json", "-p", pipeline).stdout.splitlines()
+    assert [json.loads(line)["fields"].get("message") for line in told] == [str(number) for number in range(7)]
+    assert naps == [1.0, 1.0]
 
 
 def test_properties_are_set(run: Run, pipeline: Path) -> None:

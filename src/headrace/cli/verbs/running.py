@@ -26,6 +26,9 @@ from headrace.events import PASSING, Event, Events, fields_of, kind_of
 FOLLOW_SECONDS = 1.0
 """Time between two looks for events; one small query each."""
 
+FOLLOW_EVENTS = 1000
+"""Events that one look takes."""
+
 MOST_GRACE = 366 * 86400.0
 """A year, as for schedules; more overflows when it becomes a point in time."""
 
@@ -196,9 +199,9 @@ def events(asked: Invocation, follow: bool, limit: int) -> None:
       headrace events --follow --json
     """
     with asked.open() as hr:
-        after: int | None = None
+        found, after = hr.event_log(None, limit), 0
         while True:
-            for event in hr.event_log(after, limit):
+            for event in found:
                 after = event.id
                 if asked.json:
                     _print_line(event.as_dict())
@@ -206,11 +209,12 @@ def events(asked: Invocation, follow: bool, limit: int) -> None:
                     stdout().write(render.event_line(event) + "\n")
             stdout().flush()
             if not follow:
-                if after is None and not asked.json:
+                if not found and not asked.json:
                     stdout().write("There are no events yet; schedulers write them, see `headrace run`.\n")
                 return
-            time.sleep(FOLLOW_SECONDS)
-            after = after if after is not None else 0
+            if len(found) < FOLLOW_EVENTS:  # else there may be more already
+                time.sleep(FOLLOW_SECONDS)
+            found = hr.event_log(after, FOLLOW_EVENTS)
 
 
 VERBS = (run, pause, resume, drain, diamonds, events)

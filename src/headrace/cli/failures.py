@@ -6,6 +6,7 @@ import datetime as dt
 import json
 import tempfile
 import traceback
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -73,23 +74,27 @@ def report_interrupt(asked: Invocation) -> None:
 def report_defect(error: Exception, asked: Invocation) -> None:
     """Print one line about an error nobody foresaw, and keep its trace in a file."""
     file = _write_log(error, asked)
+    where = f"the trace is in {file}" if file else "its trace could not be written anywhere"
     cause = f"{type(error).__name__}: {error}".splitlines()[0]
     if asked.json:
-        document = {"code": "INTERNAL_ERROR", "message": cause, "log": str(file), "retryable": False}
+        document = {"code": "INTERNAL_ERROR", "message": cause, "log": file and str(file), "retryable": False}
         surroundings.stderr().write(json.dumps({"error": document}, ensure_ascii=False) + "\n")
     else:
-        surroundings.stderr().write(f"Error: internal error: {cause}  [INTERNAL_ERROR]; the trace is in {file}\n")
+        surroundings.stderr().write(f"Error: internal error: {cause}  [INTERNAL_ERROR]; {where}\n")
 
 
-def _write_log(error: Exception, asked: Invocation) -> Path:
+def _write_log(error: Exception, asked: Invocation) -> Path | None:
+    """Write an error's trace to a file; return None where no disk takes it."""
     text = "".join(traceback.format_exception(error))
     name = f"{dt.datetime.now():%Y%m%d-%H%M%S-%f}.log"
-    try:
+    with suppress(HeadraceError, OSError):  # no project, or its disk is the trouble
         folder = asked.root() / ".headrace" / "log"
         folder.mkdir(parents=True, exist_ok=True)
         file = folder / name
         file.write_text(text, encoding="utf-8")
-    except (HeadraceError, OSError):  # no project, or its disk is the trouble
+        return file
+    with suppress(OSError):
         file = Path(tempfile.gettempdir()) / f"headrace-{name}"
         file.write_text(text, encoding="utf-8")
-    return file
+        return file
+    return None

@@ -36,6 +36,8 @@ def run(project: StoredProject, *args: str) -> Result:
     return CliRunner().invoke(app, ["-p", str(project.root), *args], prog_name="headrace")
 
 
+FAR = str(10**20)  # further than a catalog counts
+
 BAD = [
     # command line, exit status, what stderr has
     (["stauts"], 2, "Did you mean"),
@@ -115,6 +117,9 @@ BAD = [
     (["run", "--max-concurrent", "99"], 2, "--max-concurrent"),
     (["run", "--grace", "-1"], 2, "--grace"),
     (["events", "--limit", "0"], 2, "--limit"),
+    (["events", "--limit", FAR], 2, "--limit"),
+    (["history", "--limit", FAR], 2, "--limit"),
+    (["sql", "SELECT 1", "--limit", FAR], 2, "--limit"),
     (["explain", "shop.revenu"], 1, "Did you mean shop.revenue?"),
     (["explain", "shop.revenue", "--analyze", "--passes"], 1, "INVALID_OPTION"),
     (["deploy", "create", "shop.revenu", "SELECT 1"], 1, "STREAM_TABLE_NOT_FOUND"),

@@ -1,5 +1,6 @@
 """The command in this process: what needs no Spark, and every way of wrong usage."""
 
+import errno
 import json
 from pathlib import Path
 
@@ -168,3 +169,12 @@ def test_a_defect_is_one_line_and_its_trace_goes_to_a_file(
     error = json.loads(run("status", "-p", project, "--json").stderr)["error"]
     assert error["code"] == "INTERNAL_ERROR"
     assert Path(error["log"]).is_file()
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    result = run("status", "-p", project)
+    assert (result.exit_code, type(result.exception)) == (1, SystemExit)
+    assert result.stderr.endswith("first line  [INTERNAL_ERROR]; its trace could not be written anywhere\n")
+    assert json.loads(run("status", "-p", project, "--json").stderr)["error"]["log"] is None

@@ -11,9 +11,8 @@ from typing import IO
 import click
 
 from headrace.cli.surroundings import stdout
+from headrace.cli.verbs.options import MOST_ROWS
 from headrace.suggestions import did_you_mean
-
-MOST_ROWS = 1_000_000
 
 
 @dataclass(slots=True)

@@ -61,7 +61,7 @@ def show_create(asked: Invocation, names: tuple[str, ...]) -> None:
 
 @click.command()
 @click.argument("name", required=False)
-@click.option("--limit", "-n", type=click.IntRange(min=1), default=20, show_default=True, help="How many refreshes.")
+@options.limit(20, "How many refreshes.")
 @pass_invocation
 def history(asked: Invocation, name: str | None, limit: int) -> None:
     """Show past refreshes, newest first: mode, rows, time, and the error of those that failed.

@@ -47,8 +47,22 @@ properties = click.option(
     metavar="KEY=VALUE",
     help=f"A property: {', '.join(KEYS)}. As often as there are any.",
 )
+MOST_ROWS = 1_000_000
+"""Shown at once; more than a catalog can count to would fail there."""
 
 Command = TypeVar("Command", bound=Callable[..., object])
+
+
+def limit(default: int, what: str) -> Callable[[Command], Command]:
+    """Declare how much is shown.
+
+    Args:
+        default: How much unless it is said.
+        what: What that counts, for the help.
+    """
+    return click.option(
+        "--limit", "-n", type=click.IntRange(1, MOST_ROWS), default=default, show_default=True, help=what
+    )
 
 
 def definition(*, load: str, mode: str | None = None) -> Callable[[Command], Command]:

@@ -186,7 +186,7 @@ def diamonds(asked: Invocation) -> None:
 
 @click.command()
 @click.option("--follow", "-f", is_flag=True, help="Go on showing events as they happen, until interrupted.")
-@click.option("--limit", "-n", type=click.IntRange(min=1), default=20, show_default=True, help="How many at first.")
+@options.limit(20, "How many at first.")
 @pass_invocation
 def events(asked: Invocation, follow: bool, limit: int) -> None:
     """Show schedulers' events and users' decisions, oldest first.

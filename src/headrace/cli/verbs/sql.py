@@ -10,6 +10,7 @@ from headrace.cli.console import show
 from headrace.cli.invocation import Invocation, pass_invocation
 from headrace.cli.script import run_script
 from headrace.cli.surroundings import caller, served, stdin
+from headrace.cli.verbs import options
 from headrace.cli.verbs.options import read_stdin, read_text
 
 
@@ -24,9 +25,7 @@ from headrace.cli.verbs.options import read_stdin, read_text
     metavar="FILE",
     help="Run a file of statements; may be repeated.",
 )
-@click.option(
-    "--limit", "-n", type=click.IntRange(min=1), default=100, show_default=True, help="Rows shown of each result."
-)
+@options.limit(100, "Rows shown of each result.")
 @pass_invocation
 def sql(asked: Invocation, statement: str | None, files: tuple[Path, ...], limit: int) -> None:
     """Run SQL: Headrace's statements and all of Spark's.

@@ -8,7 +8,7 @@ CODES = (
     ErrorCode(
         "INTERNAL_ERROR",
         message="Something failed unexpectedly.",
-        cause="The command line keeps the trace in `.headrace/log` of the project.",
+        cause="The command line keeps the trace in `.headrace/log` of the project, else in a temporary folder.",
         remedy="Report it.",
         retry="no",
     ),

@@ -54,6 +54,24 @@ def watch(engine: Engine | type[Engine], reach: Callable[..., None]) -> None:
     sa.event.listen(engine, "commit", reach)
 
 
+def counted(catalog: Catalog, work: Callable[[], object]) -> tuple[list[int], int]:
+    """Do something to a catalog; after how many statements there was a commit, and how many statements there were."""
+    told: list[bool] = []
+    engine = catalog._database.engine
+    heard: dict[str, Callable[..., None]] = {
+        "before_cursor_execute": lambda *_: told.append(False),
+        "commit": lambda *_: told.append(True),
+    }
+    for name, hear in heard.items():
+        sa.event.listen(engine, name, hear)
+    try:
+        work()
+    finally:
+        for name, hear in heard.items():
+            sa.event.remove(engine, name, hear)
+    return [told[:place].count(False) for place, commit in enumerate(told) if commit], told.count(False)
+
+
 def publish(reach: Callable[..., None], url: str, publication: Publication) -> None:
     """Publish; every statement is a point, the commit is one, and the moment after it is all later ones."""
     catalog = Catalog.open(url)

@@ -10,6 +10,8 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from multiprocessing.connection import Connection
+from typing import Any
 
 import psycopg
 
@@ -36,10 +38,13 @@ def stream() -> FakeStream:
     return of
 
 
-def main() -> None:
-    url, sink, key, stage, how, *placement = sys.argv[1:]
-    said = {"placement": placement[0]} if placement else {}
-    source, of, at = stream(), options(url, key=["id"] if key == "key" else [], **said), int(stage)
+def play(url: str, sink: str, key: str, at: int, how: str, **said: str) -> int:
+    """Deliver every version; end this process or its connections at a stage, -1 for never.
+
+    Returns:
+        How many stages there were.
+    """
+    source, of = stream(), options(url, key=["id"] if key == "key" else [], **said)
     told: list[str] = []
 
     def tell(word: str) -> None:
@@ -59,7 +64,17 @@ def main() -> None:
             if error.code != "SINK_LOST":
                 raise
             deliver(of, source.delivery(sink, version=version), tell)
-    print("done", len(told))
+    return len(told)
+
+
+def tell_stages(told: Connection, *given: Any) -> None:
+    """Do the same for another process, which is told how many stages there were."""
+    told.send(play(*given))
+
+
+def main() -> None:
+    url, sink, key, stage, how, *placement = sys.argv[1:]
+    print("done", play(url, sink, key, int(stage), how, **({"placement": placement[0]} if placement else {})))
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from headrace.api.facade import Headrace
 from headrace.config import Settings, load
 from headrace.serve.warm_projects import SharedSpark, WarmProject
 
-TIMES = 3
+TIMES = 2
 
 
 def connections(settings: Settings) -> int:

@@ -32,7 +32,7 @@ from headrace.names import TableName
 from headrace.refresh.groups.grouping import Defaults, grouping
 from headrace.schedule import Kind, Schedule
 
-KILLS = 50 if LONG else 6
+KILLS = 50 if LONG else 4
 STEPS = 30_000 if LONG else 3_000
 """So many things are done at the most; on a quiet machine it takes a tenth of them."""
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from kit.definitions import defined
+from kit.paths import ways
 from pyspark.sql import DataFrame, SparkSession
 
 import headrace
@@ -28,18 +29,6 @@ CLOSE = """
 CREATE OR REPLACE STREAM TABLE {ns}.odd AS
     SELECT s, d FROM {ns}.edges UNION SELECT e.s, v.d FROM {ns}.even AS v JOIN {ns}.edges AS e ON e.d = v.s
 """
-
-
-def ways(edges: set[tuple[int, int]]) -> tuple[set[tuple[int, int]], set[tuple[int, int]]]:
-    """Ways of odd and of even length."""
-    odd: set[tuple[int, int]] = set()
-    even: set[tuple[int, int]] = set()
-    while True:
-        more = odd | edges | {(s, d) for s, m in edges for n, d in even if m == n}
-        more_even = even | {(s, d) for s, m in edges for n, d in odd if m == n}
-        if (more, more_even) == (odd, even):
-            return odd, even
-        odd, even = more, more_even
 
 
 @pytest.fixture

@@ -1,12 +1,12 @@
 """A process that changes a deployment, and is killed at a given point of it.
 
-    python deployer.py <project> <point>
+    python deployer.py <project> <point> <last step>
 
 It first checks what its predecessor left: every table must verify, the public ones be of one generation, and nothing
-lie about. Then it adds a row, brings everything up to date, and takes the next step in the life of the deployment:
-creates what is missing of it, with a table that comes and one that goes, promotes it, takes that back, promotes it
-again, cancels. SIGKILL comes at the point of that number, which is an event or a commit to the catalog, unless the step
-has fewer.
+lie about, after the last step too. Then it adds a row, brings everything up to date, and takes the next step in the
+life of the deployment: creates what is missing of it, with a table that comes and one that goes, promotes it, takes
+that back, promotes it again, cancels. SIGKILL comes at the point of that number, which is an event or a commit to the
+catalog, unless the step has fewer.
 """
 
 from __future__ import annotations
@@ -31,11 +31,12 @@ COMES, GOES = "k.f", "k.e"
 MEMBERS = (*PUBLIC, COMES, GOES)
 
 
-def main(project: str, point: int) -> None:
+def main(project: str, point: int, last: str) -> None:
     with headrace.open(project) as hr:
         if hr._catalog.find_stream_table(hr._name("k.d")) is None:
             pipeline(hr)
-        print("before", whole(hr), flush=True)
+        else:
+            print("before", whole(hr), flush=True)
         hr.sql("INSERT INTO k.a SELECT max(k) + 1, max(k) FROM k.a")
         hr.refresh()
         forget_the_dead(hr._catalog)
@@ -43,9 +44,9 @@ def main(project: str, point: int) -> None:
         kill = Killer(point)
         hr.events.subscribe(kill)
         sa.event.listen(hr._catalog._database.engine, "commit", kill)
-        step(hr)
+        taken = step(hr)
         sa.event.remove(hr._catalog._database.engine, "commit", kill)
-        print("survived", whole(hr), left(hr), flush=True)
+        print("survived", taken != last or whole(hr), left(hr), flush=True)  # else the next process finds out
 
 
 def pipeline(hr: headrace.Headrace) -> None:
@@ -57,23 +58,26 @@ def pipeline(hr: headrace.Headrace) -> None:
     hr.sql("CREATE STREAM TABLE k.d REFRESH MODE DIFFERENTIAL AS SELECT n, v FROM k.c")
 
 
-def step(hr: headrace.Headrace) -> None:
+def step(hr: headrace.Headrace) -> str:
     """Take the step that is due: how often the public tables were exchanged says where the deployment is."""
     greens = {str(g.original): g.promoted_at for g in hr._catalog.greens()}
     promoted = [row.reason for row in hr.history("k.b", limit=None)].count(FullReason.PROMOTED)
     if promoted == 2:
-        print("begin cancel", flush=True)
-        if greens:
-            hr.cancel_green(deployment="green")
+        due = "cancel"
     elif any(greens.values()):
-        print("begin rollback", flush=True)
-        hr.rollback_green(deployment="green")
-    elif len(greens) == len(MEMBERS):
-        print("begin promote", flush=True)
-        hr.promote_all_green()
+        due = "rollback"
     else:
-        print("begin create", flush=True)
+        due = "promote" if len(greens) == len(MEMBERS) else "create"
+    print("begin", due, flush=True)
+    if due == "cancel" and greens:
+        hr.cancel_green(deployment="green")
+    elif due == "rollback":
+        hr.rollback_green(deployment="green")
+    elif due == "promote":
+        hr.promote_all_green()
+    elif due == "create":
         create(hr, greens)
+    return due
 
 
 def create(hr: headrace.Headrace, there: Collection[str] = ()) -> None:
@@ -136,4 +140,4 @@ class Killer:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    main(sys.argv[1], int(sys.argv[2]), sys.argv[3])

@@ -37,7 +37,7 @@ from headrace.names import LAKE, TableName
 from headrace.project.new_project import init_project
 from headrace.refresh.cut.cut import metadata
 
-TABLES = (20, 40) if LONG else (12, 12)
+TABLES = (20, 40) if LONG else (9, 9)
 KILLS = 24 if LONG else 2
 """Of a scheduler and of a Spark in turn."""
 

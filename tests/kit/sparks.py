@@ -17,12 +17,11 @@ if TYPE_CHECKING:
 SHORT_LIVED = "-XX:TieredStopAtLevel=1"
 """Option of JVMs in tests: they run much code a few times, and optimising it takes a fifth of the time."""
 
-INTERPRETED = {
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-}
-"""Options under which Spark looks at a handful of rows in half the time: it writes and compiles no code for them."""
+WITHOUT_CODE = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+"""Options under which Spark writes and compiles no code for queries."""
+
+INTERPRETED = {"spark.sql.adaptive.enabled": "false", **WITHOUT_CODE}
+"""Options under which Spark looks at a handful of rows in half the time."""
 
 SHORT_LIVED_OPTIONS = {"spark.sql.shuffle.partitions": "1", "spark.driver.extraJavaOptions": SHORT_LIVED, **INTERPRETED}
 """Options of a Spark that one test starts, for what is committed, leased or restored, and not for plans."""

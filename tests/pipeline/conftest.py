@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 import psycopg
@@ -12,9 +13,9 @@ import pytest
 from kit.cluster_project import cluster_projects
 from kit.connect_server import connect_server, remote
 from kit.logical import LogicalServer, logical_server
-from kit.long_tests import begin_with
+from kit.long_tests import LONG, begin_with
 from kit.spark_jobs import PROCESS, UI
-from kit.sparks import FOR_A_TIER
+from kit.sparks import FOR_A_TIER, WITHOUT_CODE
 
 import headrace
 from headrace.api.facade import Headrace
@@ -39,6 +40,17 @@ LONGEST = (
     "test_shared_semijoins.py",
 )
 """Files with long tests."""
+
+NOT_FOR_PLANS = frozenset(
+    f"test_{name}.py"
+    for name in (
+        "aligned auto_capture bank_transfers blue_green blue_green_graph blue_green_groups cycles deployment_readers "
+        "deployment_trouble following_postgres gates groups life maintain postgres postgres_many postgres_tables "
+        "random_deployments refresh_units repair shards show_create sink_transfers sinks source_kinds"
+    ).split()
+)
+"""Files about what is committed, published, deployed, landed and delivered, whose queries are simple: `make test` has
+Spark interpret them. Other files, clusters and the long tests have it compile queries, as users do."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -81,8 +93,31 @@ def shared(project: Settings) -> Iterator[Headrace]:
         yield hr
 
 
+@contextmanager
+def without_code(hr: Headrace) -> Iterator[None]:
+    """Have Spark interpret queries, in all sessions, those included that are made meanwhile."""
+    for session in (hr.spark, *hr._lazy.runner().derived()):
+        for name, value in WITHOUT_CODE.items():
+            session.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for session in (hr.spark, *hr._lazy.runner().derived()):
+            for name in WITHOUT_CODE:
+                session.conf.unset(name)
+
+
 @pytest.fixture
-def ns(shared: Headrace) -> Iterator[str]:
+def interpreted(shared: Headrace, request: pytest.FixtureRequest) -> Iterator[None]:
+    if request.path.name in NOT_FOR_PLANS and not (LONG or ON_A_CLUSTER or OVER_CONNECT):
+        with without_code(shared):
+            yield
+    else:
+        yield
+
+
+@pytest.fixture
+def ns(shared: Headrace, interpreted: None) -> Iterator[str]:
     name = f"t{next(_numbers)}"
     shared.spark.sql(f"CREATE NAMESPACE lake.{name}")
     shared.spark.sql("USE lake")

@@ -18,7 +18,7 @@ from headrace.config import Settings
 from headrace.errors import EnvironmentFault
 
 TOTAL = 2 * pg_bank.TOTAL
-ROUNDS = 6 if LONG else 4
+ROUNDS = 6 if LONG else 3
 
 
 @pytest.fixture

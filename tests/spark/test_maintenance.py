@@ -8,6 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from kit.sparks import interpreting
+from spark.conftest import Lake
 
 from headrace.algebra.schema import Column
 from headrace.errors import EnvironmentFault, HeadraceError
@@ -23,10 +25,16 @@ from headrace.lake.maintenance_tasks import (
 from headrace.lake.pins import plan_pins
 from headrace.lake.tables import COMPLETE_AFTER, create_log, create_table
 from headrace.names import TableName
+from headrace.spark.runner import SparkRunner
 
 COLUMNS = (Column("k", "int"),)
 SOON = dt.timedelta(days=30)
 POLICY = Policy(keep=dt.timedelta(days=7), orphan_age=dt.timedelta(days=3))
+
+
+@pytest.fixture(scope="module")
+def lake(lake: Lake) -> Lake:
+    return replace(lake, runner=SparkRunner(interpreting(lake.runner.session)))
 
 
 def made(lake, table: TableName) -> list[int]:

@@ -18,7 +18,7 @@ from random import Random
 
 import pytest
 from kit.judged import Court, suites
-from kit.long_tests import LONG
+from kit.long_tests import LONG, every_second
 from kit.reader_differences import DIFFERENCES, LEFT_TO_SPARK, MISTAKES, STRICTER, TYPES, settled
 from kit.renamed import renamed
 
@@ -26,7 +26,7 @@ from headrace.errors import HeadraceError
 from headrace.spark.runner import SparkRunner
 
 VARIANTS = 20 if LONG else 1
-"""How many variants of each query with a name changed."""
+"""How many variants of a query with a name changed: `make test` changes one in every second query."""
 
 NOT_UNDERSTOOD = re.compile(
     "could not be|could mean|differ in their number|Spark names the columns|is missing|neither grouped"
@@ -81,9 +81,9 @@ def test_spark_and_the_reader_know_the_same_names(court: Court) -> None:
     defects: list[str] = []
     occurred: set[str] = set()
     both = 0
-    for suite in suites():
+    for number, suite in enumerate(suites()):
         court.sit(suite)
-        for query in suite.queries.values():
+        for query in every_second(list(suite.queries.values()), number % 2):
             for variant in renamed(query, suite.columns(query), Random(query), VARIANTS):
                 found, classes, read = _variant(court, variant, suite.columns(variant))
                 occurred |= classes
@@ -91,7 +91,7 @@ def test_spark_and_the_reader_know_the_same_names(court: Court) -> None:
                 defects += [f"{suite.name}, {variant}: {each}" for each in found]
     assert not defects, "\n".join(defects)
     assert both > 50, "variants that both understand"
-    assert {each.name for each in LEFT_TO_SPARK} - occurred == set(), "classes that no longer occur"
+    assert not LONG or {each.name for each in LEFT_TO_SPARK} <= occurred, "classes that no longer occur"
 
 
 def _variant(court: Court, query: str, columns: list[str]) -> tuple[list[str], set[str], bool]:

@@ -29,6 +29,9 @@ SHORT_LIVED_OPTIONS = {"spark.sql.shuffle.partitions": "1", "spark.driver.extraJ
 FOR_COMMANDS = {"SPARK_SUBMIT_OPTS": SHORT_LIVED}
 """The same as the environment of commands whose settings are left as users have them."""
 
+FOR_FEW_ROWS = {"SPARK_SUBMIT_OPTS": " ".join((SHORT_LIVED, *(f"-D{name}={at}" for name, at in WITHOUT_CODE.items())))}
+"""As the former, for commands that look at a handful of rows."""
+
 FOR_A_TIER = f"{SHORT_LIVED} -XX:ReservedCodeCacheSize=240m"
 """The same where one JVM runs hundreds of tests: Java then reserves a fifth of its usual space for compiled code, and
 what does not fit is interpreted."""

@@ -2,15 +2,18 @@
 
 import json
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from fast.cli.conftest import Process, command, environment
 from kit.child_process import killed_at_end
 from kit.sigint import take_sigint
+from kit.stored_project import with_revenue
 
 HEAVY = ("pyspark", "sqlglot", "alembic", "prompt_toolkit", "pyiceberg", "pyarrow", "pydantic", "psycopg")
 
@@ -86,6 +89,41 @@ def test_a_catalog_that_is_no_database(process: Process, project: Path) -> None:
     assert done.returncode == 1
     assert "[CATALOG_CORRUPT]" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+IMPATIENT = """
+import datetime
+from headrace.catalog import Catalog
+from headrace.cli.main import main
+Catalog.open.__func__.__kwdefaults__["busy_timeout"] = datetime.timedelta(seconds=1)
+main()
+"""
+"""The command, which waits for another writer for a second, not for thirty."""
+
+
+def test_a_catalog_that_somebody_holds_locked(tmp_path: Path) -> None:
+    def run(*args: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            command("-p", project, *args), capture_output=True, text=True, env=environment(), check=False
+        )
+
+    with with_revenue(tmp_path / "shop") as stored:
+        project = stored.root
+    assert run("status").returncode == 0  # numbers the versions of sources that have moved
+    with closing(sqlite3.connect(project / "headrace.db", isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        words = ["-p", str(project), "alter", "shop.revenue", "--schedule", "1 h", "--json"]
+        changing = subprocess.Popen(
+            [sys.executable, "-c", IMPATIENT, *words],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment(),
+        )
+        assert run("status").returncode == 0  # who only reads does not wait
+        stdout, stderr = changing.communicate(timeout=120)
+    error = json.loads(stderr.splitlines()[-1])["error"]
+    assert (changing.returncode, stdout, error["code"], error["retryable"]) == (1, "", "CATALOG_LOCKED", True)
 
 
 def test_an_interrupt_says_that_nothing_was_published(project: Path) -> None:

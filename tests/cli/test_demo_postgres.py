@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from kit.sparks import SHORT_LIVED
+from kit.sparks import FOR_FEW_ROWS
 
 CALL = "from headrace.cli.main import main; main()"
 
@@ -16,11 +16,7 @@ CALL = "from headrace.cli.main import main; main()"
 def test_a_shop_is_followed_live(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", CALL, "demo", "postgres", str(tmp_path / "shop"), "--seconds", "3", "--json"],
-        env={
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join(sys.path),
-            "HEADRACE_SPARK_OPTIONS": f"spark.driver.extraJavaOptions={SHORT_LIVED}",
-        },
+        env={**os.environ, **FOR_FEW_ROWS, "PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
         text=True,
         timeout=600,

@@ -10,6 +10,7 @@ import pytest
 from kit.logical import LogicalServer, logical_server
 from kit.mirrored import Follower, truth
 from kit.one_statement import parse_statement
+from kit.sharded import ShardFollower
 from kit.standby import Standby, standby
 
 from headrace.errors import EnvironmentFault, UserError
@@ -24,10 +25,19 @@ from headrace.statements.parsed_statements import CreateSource
 
 @dataclass
 class Promoted:
-    """Followers of a server whose replica was promoted, and that replica's database."""
+    """Followers of a server whose replica was promoted.
+
+    Args:
+        followers: The followers.
+        db: The replica's database.
+        as_shard: What was told when it was to be a shard of a source before, beside another database.
+        beside: That one.
+    """
 
     followers: dict[str, Follower]
     db: psycopg.Connection
+    as_shard: EnvironmentFault
+    beside: str
 
     def of(self, name: str) -> Follower:
         """One of them; those whose slot can fail over are there where PostgreSQL has such slots."""
@@ -60,7 +70,7 @@ def server() -> Iterator[LogicalServer]:
 
 @pytest.fixture(scope="module")
 def promoted(server: LogicalServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Promoted]:
-    url, folder = server.fresh(), tmp_path_factory.mktemp("promoted")
+    url, beside, folder = server.fresh(), server.fresh(), tmp_path_factory.mktemp("promoted")
 
     def follower(name: str, way: type[PostgresCapture] = PostgresCapture, *, failover: bool = False) -> Follower:
         made = Follower(url, folder / name, "t", slot=f"headrace_{name}", way=way, failover=failover)
@@ -69,6 +79,8 @@ def promoted(server: LogicalServer, tmp_path_factory: pytest.TempPathFactory) ->
 
     with psycopg.connect(url, autocommit=True) as primary:
         primary.execute("CREATE TABLE t (id int PRIMARY KEY); INSERT INTO t VALUES (1)")
+        with psycopg.connect(beside, autocommit=True) as db:
+            db.execute("CREATE TABLE t (id int PRIMARY KEY)")
         with standby(server) as replica:
             followers = {"plain": follower("plain"), "trigger": follower("trigger", TriggerCapture)}
             newer = primary.info.server_version >= FAILOVER_SLOTS
@@ -86,6 +98,8 @@ def promoted(server: LogicalServer, tmp_path_factory: pytest.TempPathFactory) ->
                 first.land()
             with pytest.raises(EnvironmentFault, match="SOURCE_IN_RECOVERY"):
                 check(there, [("public", "t")])
+            with pytest.raises(EnvironmentFault, match="SOURCE_IN_RECOVERY") as as_shard:
+                ShardFollower({"eu": beside, "us": there}, folder / "shards", ["t"]).begin()
             replica.part()
             primary.execute("INSERT INTO t VALUES (3)")  # this one is lost
             if newer:
@@ -94,10 +108,17 @@ def promoted(server: LogicalServer, tmp_path_factory: pytest.TempPathFactory) ->
             for each in followers.values():
                 each.url = there
             with psycopg.connect(there, autocommit=True) as db:
-                yield Promoted(followers, db)
+                yield Promoted(followers, db, as_shard.value, beside)
             for each in followers.values():
                 each.url = url
                 each.capture().remove()
+
+
+def test_a_standby_is_no_shard(promoted: Promoted) -> None:
+    assert promoted.as_shard.message.startswith("Shard us: ")
+    with psycopg.connect(promoted.beside) as db:
+        there = "SELECT count(*) FROM pg_replication_slots WHERE database = current_database()"
+        assert db.execute(there).fetchone() == (0,)
 
 
 def test_with_its_slot_a_source_goes_on_and_tells_so(promoted: Promoted) -> None:

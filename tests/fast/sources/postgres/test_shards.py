@@ -10,10 +10,9 @@ from typing import Any
 
 import psycopg
 import pytest
-from kit.logical import LogicalServer, logical_server
+from kit.logical import LogicalServer
 from kit.one_statement import parse_statement
 from kit.sharded import KeyTwice, MirrorRow, ShardFollower, moved_to, truth
-from kit.standby import standby
 from psycopg.conninfo import conninfo_to_dict
 
 from headrace.catalog import Mirror
@@ -499,19 +498,6 @@ def test_a_shard_is_left_out_of_what_was_read_already(urls: dict[str, str], tmp_
         capture.without("eu", conflict)
     capture.clear()
     source.capture().remove()
-
-
-def test_a_standby_is_no_shard(tmp_path: Path) -> None:
-    with logical_server() as server:  # a standby begins with a copy of all that is there
-        urls = {"eu": server.fresh(), "us": server.fresh()}
-        for url in urls.values():
-            run(url, TABLE)
-        with standby(server) as replica:
-            database = urls["us"].partition("?")[0].rpartition("/")[2]
-            with pytest.raises(HeadraceError) as raised:
-                ShardFollower({"eu": urls["eu"], "us": replica.url(database)}, tmp_path, ["orders"]).begin()
-        assert (raised.value.code, raised.value.message.startswith("Shard us: ")) == ("SOURCE_IN_RECOVERY", True)
-        assert slots(urls["eu"]) == 0
 
 
 def test_servers_of_different_versions_are_listed_and_fit(urls: dict[str, str], tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from headrace.algebra.schema import Column
 from headrace.names import CLOCK, CLOCK_COLUMN
 
 EXECUTOR = DuckExecutor()
-TIMES = int(os.environ.get("HEADRACE_EXAMPLES", "20" if LONG else "1"))
+TIMES = int(os.environ.get("HEADRACE_EXAMPLES", "30" if LONG else "1"))
 COLUMNS = (Column("k", "int"), Column("v", "int"), Column("ts", "timestamp_ntz"), Column("d", "date"))
 BEGIN = dt.datetime(2024, 3, 29, 12)
 
@@ -76,7 +76,7 @@ def cases(draw: st.DrawFn) -> Case:
     return Case(draw(st.sampled_from(QUERIES)), (*tables, clock), tuple(windows))
 
 
-@settings(deadline=None, suppress_health_check=list(HealthCheck), print_blob=False, max_examples=40 * TIMES)
+@settings(deadline=None, suppress_health_check=list(HealthCheck), print_blob=False, max_examples=26 * TIMES)
 @given(cases())
 def test_rows_come_and_go_by_change_and_by_time(case: Case) -> None:
     try:

@@ -18,8 +18,12 @@ SEEDS = range(30 if LONG else 2)
 
 @pytest.mark.parametrize("name", nexmark.QUERIES)
 def test_a_query_follows_its_auctions(name: str) -> None:
-    moved = [change for seed in SEEDS for change in _changes(name, Random(f"{name} {seed}"))]
-    assert sum(map(bool, moved)) > 1, "a result that never changes proves nothing"
+    moved = 0
+    for seed in SEEDS:
+        moved += sum(map(bool, _changes(name, Random(f"{name} {seed}"))))
+        if moved > 1 and not LONG:
+            break
+    assert moved > 1, "a result that never changes proves nothing"
 
 
 def _changes(name: str, random: Random) -> list[Counter[Row]]:

@@ -16,7 +16,7 @@ from kit.values import rows
 from headrace.algebra.schema import Column
 
 EXECUTOR = DuckExecutor()
-TIMES = int(os.environ.get("HEADRACE_EXAMPLES", "20" if LONG else "1"))
+TIMES = int(os.environ.get("HEADRACE_EXAMPLES", "30" if LONG else "1"))
 COLUMNS = (Column("k", "int"), Column("v", "int"), Column("ts", "timestamp_ntz"))
 
 GAPS = (
@@ -47,7 +47,7 @@ def cases(draw: st.DrawFn) -> Case:
     return Case(written, tables, draw(histories(tables)))
 
 
-@settings(deadline=None, suppress_health_check=list(HealthCheck), print_blob=False, max_examples=25 * TIMES)
+@settings(deadline=None, suppress_health_check=list(HealthCheck), print_blob=False, max_examples=16 * TIMES)
 @given(cases())
 def test_sessions_merge_and_split(case: Case) -> None:
     try:

@@ -65,9 +65,9 @@ def test_a_transaction_of_six_times_the_size_needs_no_more(
     db.execute(TABLE)
     landings, least = Landings(url, tmp_path, way), 0
     grown = []
-    for rows in (40_000, 240_000):
+    for rows in (20_000, 120_000):
         db.execute(f"INSERT INTO t SELECT {least} + g, {VALUES} FROM generate_series(1, {rows}) g")
-        measured, least = landings(most=20_000), least + rows
+        measured, least = landings(most=10_000), least + rows
         assert (written(measured), measured.landing.transactions) == (rows, 1)
         grown.append(measured.grown)
     assert grown[1] - grown[0] < 40 * MIB, grown

@@ -14,7 +14,7 @@ from kit.logical import LogicalServer
 from kit.long_tests import LONG
 from kit.sharded import KeyTwice, ShardFollower, truth
 
-EXAMPLES = int(os.environ.get("HEADRACE_EXAMPLES", "6"))
+EXAMPLES = int(os.environ.get("HEADRACE_EXAMPLES", "12" if LONG else "4"))
 SCHEMA = """
 CREATE TABLE orders (id int PRIMARY KEY, amount bigint, body text);
 ALTER TABLE orders ALTER body SET STORAGE EXTERNAL;

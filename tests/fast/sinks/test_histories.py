@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from kit.citus_catalogs import like_a_coordinator
 from kit.logical import LogicalServer
+from kit.long_tests import LONG
 from kit.sink_rows import Change, FakeStream, Row, deliver, new_sink, options
 
 from headrace.algebra.schema import Column
@@ -80,11 +81,11 @@ def coordinator(server: LogicalServer) -> str:
 @pytest.mark.parametrize("placement", ["local", "reference", "distributed"])
 def test_a_target_equals_its_stream_table(base: str, coordinator: str, placement: str, key: list[str]) -> None:
     """Also by the statements that a cluster takes; their rows are on a plain server here."""
-    base, examples = (base, 25) if placement == "local" else (coordinator, 12)
+    base, examples = (base, 14) if placement == "local" else (coordinator, 8)
     with psycopg.connect(base, autocommit=True) as db:
 
         @settings(
-            max_examples=examples * int(os.environ.get("HEADRACE_EXAMPLES", "1")),
+            max_examples=examples * int(os.environ.get("HEADRACE_EXAMPLES", "3" if LONG else "1")),
             deadline=None,
             suppress_health_check=list(HealthCheck),
         )

@@ -70,21 +70,20 @@ def test_ties_are_ordered_alike_in_every_mode(hr: Headrace, events: str) -> None
     assert {name: _rows(hr, name) for name in names} == kept
 
 
-def test_what_is_chosen_is_among_what_the_text_allows(hr: Headrace) -> None:
+def test_what_is_chosen_is_among_what_the_text_allows(hr: Headrace, ns: str) -> None:
     """With NULLs, NaN, both zeros and ties."""
     rows = """(1, 0.0, 1), (1, -0.0, 2), (1, NULL, 9), (2, double('NaN'), NULL), (2, double('NaN'), 4), (2, 5.0, 6),
         (3, NULL, 7), (3, NULL, NULL), (4, 1.0, NULL), (4, 1.0, 3), (4, 2.0, NULL), (4, 2.0, NULL), (NULL, -1.0, 5)"""
     frame = f"(SELECT * FROM VALUES {rows} AS t(k, y, a))"
     calls = ("max_by(a, y)", "min_by(a, y)", "any_value(a)", "first(a)", "last(a)", "mode(a)")
-    hr.sql("CREATE NAMESPACE IF NOT EXISTS lake.chosen")
-    hr.sql("CREATE OR REPLACE TABLE lake.chosen.t (k INT, y DOUBLE, a INT) USING iceberg")
-    hr.sql(f"INSERT INTO lake.chosen.t SELECT * FROM {frame}")
+    hr.sql(f"CREATE TABLE lake.{ns}.t (k INT, y DOUBLE, a INT) USING iceberg")
+    hr.sql(f"INSERT INTO lake.{ns}.t SELECT * FROM {frame}")
     groups: dict[object, list[tuple[float | None, int | None]]] = {}
-    for k, y, a in hr.spark.table("lake.chosen.t").collect():
+    for k, y, a in hr.spark.table(f"lake.{ns}.t").collect():
         groups.setdefault(k, []).append((y, a))
     for number, call in enumerate(calls):
-        name = f"chosen.c{number}"
-        hr.create_stream_table(name, f"SELECT k, {call} AS c FROM chosen.t GROUP BY k", refresh_mode="DIFFERENTIAL")
+        name = f"{ns}.c{number}"
+        hr.create_stream_table(name, f"SELECT k, {call} AS c FROM {ns}.t GROUP BY k", refresh_mode="DIFFERENTIAL")
         assert "ties" in dict(hr.explain(name).sections)
         found = {row["k"]: row["c"] for row in hr.spark.table(f"lake.{name}").collect()}
         assert found.keys() == groups.keys()

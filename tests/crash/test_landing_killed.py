@@ -20,7 +20,6 @@ OF_TWO = POINTS if LONG else (4,)
 """Shards are landed by the same steps: each of the points is tried once."""
 
 
-
 def play(spark: SurvivingSpark, project: Path, number: int, kill_point: int, url: str, way: str) -> tuple[int, str]:
     done = subprocess.run(
         [sys.executable, str(SCRIPT), str(project), str(number), str(kill_point), url, way],

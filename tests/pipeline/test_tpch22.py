@@ -3,7 +3,7 @@
 Two of them: q02 and q13, which no other test on Spark has the like of over so many rows. All are DIFFERENTIAL, as AUTO
 would rather recompute such small tables. Those whose result stays the same in the first round play a second one.
 HEADRACE_TEST_LONG=1 plays all 22 through twenty rounds, and lets AUTO choose after the last; whole histories of all 22
-are played on DuckDB, by tests/fast/differential/test_tpch22.py, and `NOT IN` and `NOT EXISTS` beside values on Spark, by
+are played on DuckDB, by tests/fast/differential/test_tpch22.py; `NOT IN` and `NOT EXISTS` on Spark, by
 tests/spark/test_subqueries.py.
 """
 

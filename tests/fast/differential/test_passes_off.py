@@ -51,7 +51,7 @@ def test_results_stay_equal_without_a_pass(name: str) -> None:
         case = parse((FOLDER / f"{stem}.txt").read_text()).case
         with_it, without = (_plans(Maintained(EXECUTOR, case, disabled=each)) for each in (frozenset[str](), off))
         assert with_it != without, stem
-    for stem in ACID if LONG else CHANGED.get(name, ()):
+    for stem in ACID if LONG else CHANGED.get(name, ())[:2]:
         replay(EXECUTOR, parse((FOLDER / f"{stem}.txt").read_text()).case, disabled=off)
 
 

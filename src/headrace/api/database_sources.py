@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 from headrace.catalog import Catalog, DatabaseSource, SourceStatus
@@ -28,6 +29,9 @@ DEFAULT_KIND = KINDS[0].name
 
 Address = str | Sequence[str | Mapping[str, str]] | Mapping[str, str | Mapping[str, str]]
 """A connection string; or several, of shards, by name or not."""
+
+Using = Callable[[], AbstractContextManager[object]]
+"""What is entered while Spark is used."""
 
 PATIENCE_SECONDS = 60.0
 """Seconds to wait for others who land the same source, as `headrace run` nearly always does."""
@@ -268,7 +272,9 @@ class Sources:
     def land_for(
         self, tables: Iterable[TableName] | None, *, until: threading.Event | None = None
     ) -> HeadraceError | None:
-        """Land the sources that stream tables read, at any distance; all of them for None.
+        """Land the sources that stream tables read, at any distance; for None all that are not stopped.
+
+        One whose first snapshot is being taken, mostly by another process, is nothing to land yet.
 
         Args:
             tables: The stream tables.
@@ -278,12 +284,32 @@ class Sources:
         Returns:
             The first failure; mirrors stay at their last cut then, which is consistent.
         """
-        sources = self._all()
+        if tables is None:
+            return self._land(self.due(), until, named=False)[1]
+        sources = [s for s in self._all() if s.status is not SourceStatus.NEW]
         if not sources:
             return None
-        read = None if tables is None else self._read_by(tables)
-        wanted = [s.name for s in sources if read is None or any(m.name in read for m in s.mirrors)]
-        return self._land(wanted, until)[1]
+        read = self._read_by(tables)
+        return self._land([s.name for s in sources if any(m.name in read for m in s.mirrors)], until)[1]
+
+    def due(self) -> tuple[str, ...]:
+        """Return the sources that are landed, or only watched, though nobody names them."""
+        return tuple(s.name for s in self._all() if s.status is not SourceStatus.NEW)
+
+    def land_due(self, name: str, until: threading.Event, using: Using) -> None:
+        """Land a source, unless it is not to be landed any more.
+
+        Args:
+            name: The source.
+            until: As for `land_for`.
+            using: Entered while Spark is used.
+
+        Raises:
+            HeadraceError: It could not be landed; its mirrors stay at their last cut.
+        """
+        failure = self._land([name] if name in self.due() else [], until, using, named=False)[1]
+        if failure is not None:
+            raise failure
 
     def resnapshot(self, name: str, tables: Sequence[str] = (), *, shards: Sequence[str] = ()) -> LandingResult:
         """Copy a source, or some tables, anew; stream tables receive the difference only.
@@ -380,17 +406,24 @@ class Sources:
             return reader.sources()
 
     def _land(
-        self, names: Iterable[str], until: threading.Event | None = None
+        self,
+        names: Iterable[str],
+        until: threading.Event | None = None,
+        using: Using = nullcontext,
+        *,
+        named: bool = True,
     ) -> tuple[tuple[LandingResult, ...], HeadraceError | None]:
+        """Land sources; such as are stopped only where somebody named them, or a table that reads them."""
+        stopped = set() if named else {s.name for s in self._all() if s.status is SourceStatus.STOPPED}
         results: list[LandingResult] = []
         first: HeadraceError | None = None
-        lander = self._lander(PATIENCE_SECONDS if until is None else 0.0)
+        lander = self._lander(PATIENCE_SECONDS if until is None else 0.0, using)
         for name in names:
             if until is not None and until.is_set():
                 break
             failure: HeadraceError | None = None
             try:
-                results += lander.land(name, until)
+                results += lander.land(name, until) if name not in stopped else ()
             except HeadraceError as error:
                 failure = error
             first = first or failure
@@ -401,7 +434,7 @@ class Sources:
         dag = Dag(self._catalog.dependencies())
         return set(dag.upstream(*(name for name in tables if name in dag)))
 
-    def _lander(self, patience: float = PATIENCE_SECONDS) -> Lander:
+    def _lander(self, patience: float = PATIENCE_SECONDS, using: Using = nullcontext) -> Lander:
         from headrace.api.schedules.project_defaults import defaults_of
         from headrace.landing.lander import Lander
 
@@ -418,6 +451,7 @@ class Sources:
             patience=patience,
             changes=self._changes,
             defaults=defaults_of(of),
+            using=using,
         )
 
     def _folder(self, name: str) -> str:

@@ -58,7 +58,7 @@ class ScheduleVerbs(ProjectHandle):
             max_concurrent=max_concurrent,
             stopping=stopping,
             grace=grace,
-            land=lambda ended: self.sources.land_for(None, until=ended),
+            sources=self.sources,
             sinks=self.sinks,
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, MutableMapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 
 from headrace.catalog import Catalog, DatabaseSource, Mirror, Publication, SourceStatus
 from headrace.errors import HeadraceError, UserError
@@ -44,6 +44,7 @@ class Lander:
         patience: Seconds to wait for others who land, or drop, the same source.
         changes: Gives what keeps small changes for those who read mirrors.
         defaults: What the project wants where a stream table says nothing.
+        using: Entered while Spark is used: to write mirrors, not to read a server.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class Lander:
         patience: float = 0.0,
         changes: Callable[[], SharedChanges] | None = None,
         defaults: Defaults | None = None,
+        using: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> None:
         self.catalog = catalog
         self.events = events
@@ -66,7 +68,7 @@ class Lander:
         self.patience = patience
         writer = MirrorWriter(catalog, session, events, warehouse, format_version, changes, defaults)
         published = {} if landings is None else landings
-        self._attempts = LandingAttempts(catalog, events, open_capture, writer, told, published, patience)
+        self._attempts = LandingAttempts(catalog, events, open_capture, writer, told, published, patience, using)
 
     def create(self, name: str, kind: str, options: Mapping[str, object], tables: Iterable[str]) -> LandingResult:
         """Install capture of a source and land its first snapshot.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import time
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 
 from headrace.catalog import (
@@ -75,6 +75,7 @@ class LandingAttempts:
             fails at every attempt is told of once.
         landings: How many landings were published, by source; kept by the caller, who opens captures by it.
         patience: Seconds to wait for others who land, or drop, the same source.
+        using: Entered while Spark is used.
     """
 
     def __init__(
@@ -86,6 +87,7 @@ class LandingAttempts:
         told: MutableMapping[str, tuple[str, str]],
         landings: MutableMapping[str, int],
         patience: float,
+        using: Callable[[], AbstractContextManager[object]],
     ) -> None:
         self.catalog = catalog
         self.events = events
@@ -94,6 +96,7 @@ class LandingAttempts:
         self.told = told
         self.landings = landings
         self.patience = patience
+        self.using = using
         self._under_way: set[str] = set()
 
     def source(self, name: str) -> DatabaseSource:
@@ -247,7 +250,8 @@ class LandingAttempts:
         """Write a landing, without the nodes that add a key which another one has."""
         while landing.tables:
             try:
-                return landing, self.writer.write(source, landing)
+                with self.using():
+                    return landing, self.writer.write(source, landing)
             except KeyOnTwoNodes as error:
                 if not isinstance(capture, NodesCapture):
                     raise error.fault from error

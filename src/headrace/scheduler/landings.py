@@ -1,26 +1,23 @@
-"""Lands database sources on a thread of its own; a slow server delays no refresh."""
+"""Lands database sources on threads of their own: a slow server delays no refresh and no other source."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import Protocol
 
 from headrace.errors import HeadraceError, InternalError
 from headrace.events import Event, Events, Notice, RefreshFailed, RefreshFinished
 from headrace.scheduler.lost_spark import LostSpark
 from headrace.scheduler.patience import Patience
 from headrace.scheduler.policy.backoff import PASSING
-
-Land = Callable[[threading.Event], HeadraceError | None]
-"""Lands all database sources until the event is set; returns the first failure."""
+from headrace.scheduler.workers import SOON, Workers
 
 GIVE_WAY, LOOK = 1.0, 0.05
 """Seconds that a landing lets refreshes of what was just landed go first, at most; and between two looks at them."""
-
-SOON = 0.5
-"""Seconds in which a thread that lands nothing ends, so that nothing need be said of it."""
 
 LAND = "LAND"
 """The mode in a landing's events."""
@@ -28,8 +25,102 @@ LAND = "LAND"
 LANDING_PAUSE = 0.5
 BUSY_PAUSE = 0.1
 FAILED_PAUSE = 5.0
-"""Seconds between two landings of database sources: where there was nothing to land, where there was, and where one
+"""Seconds between two landings of a database source: where there was nothing to land, where there was, and where it
 failed."""
+
+AT_ONCE = 64
+"""Sources that are landed side by side; a server that does not answer holds a place, and so does a pause."""
+
+
+class Land(Protocol):
+    """Lands database sources."""
+
+    def due(self) -> Sequence[str]:
+        """Return the sources that can be landed."""
+        ...
+
+    def land_due(self, name: str, until: threading.Event, using: Callable[[], AbstractContextManager[object]]) -> None:
+        """Land one of them.
+
+        Args:
+            name: The source.
+            until: Set to have it stop as soon as what it has begun is whole.
+            using: Entered while Spark is used.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A source that is due, by its name."""
+
+    name: str
+
+
+class Landings(Workers[Source]):
+    """Lands sources again and again, with a pause of its own for each.
+
+    Args:
+        land: Lands.
+        events: Told of failures; tells of what was landed.
+        spark: Told when Spark is lost: where nothing can be landed, nothing is refreshed that would notice.
+        ended: Set where nothing more is to be landed.
+        landed: Called when something was landed.
+        refreshing: Whether refreshes are under way.
+    """
+
+    at_once = AT_ONCE
+    things = "database sources"
+    doing = "landing"
+    broke = "LANDING_BROKE"
+
+    def __init__(
+        self,
+        land: Land,
+        events: Events,
+        spark: LostSpark,
+        ended: threading.Event,
+        landed: Callable[[], None],
+        refreshing: Callable[[], bool],
+    ) -> None:
+        super().__init__(lambda: [Source(name) for name in land.due()], events)
+        self._land = land
+        self._spark = spark
+        self._ended = ended
+        self._landed = landed
+        self._refreshing = refreshing
+        self._busy: set[str] = set()
+        self._said: dict[str, str] = {}
+
+    def notice(self, event: Event) -> None:
+        """Note what landings tell."""
+        if isinstance(event, RefreshFailed):
+            self._said[event.table] = event.message
+        elif isinstance(event, RefreshFinished) and event.mode == LAND:
+            self._busy.add(event.table)
+            self._spark.found()
+            self._landed()
+
+    def work(self, on: Source) -> None:
+        """Land a source."""
+        self._busy.discard(on.name)
+        self._land.land_due(on.name, self._ended, self._spark.using)
+
+    def expects(self, error: HeadraceError) -> bool:
+        """Return whether a failure only says that somebody else was there."""
+        return error.code in PASSING
+
+    def words(self, error: HeadraceError) -> str:
+        """Return the text that tells of a failure, with its reason unless the landing itself has told it."""
+        return words_of(error, told=error.message in list(self._said.values()))
+
+    def rest(self, on: Source, failure: HeadraceError | None) -> None:
+        """Wait until a source may be landed again; let refreshes of what was just landed go first."""
+        busy = on.name in self._busy
+        self._ended.wait(FAILED_PAUSE if failure is not None else BUSY_PAUSE if busy else LANDING_PAUSE)
+        give_way = time.monotonic() + GIVE_WAY
+        while busy and self._refreshing() and not self._ended.is_set() and time.monotonic() < give_way:
+            self._ended.wait(LOOK)
 
 
 @contextmanager
@@ -53,49 +144,35 @@ def landing(
         landed: Called when something was landed.
         refreshing: Whether refreshes are under way.
     """
-    ended, busy = threading.Event(), threading.Event()
-
-    def notice(event: Event) -> None:
-        if isinstance(event, RefreshFinished) and event.mode == LAND:
-            busy.set()
-            spark.found()
-            landed()
+    ended = threading.Event()
+    landings = Landings(land, events, spark, ended, landed, refreshing)
 
     def keep_landing() -> None:
-        told: HeadraceError | None = None
         while not ended.is_set():
-            busy.clear()
-            with spark.using():
-                told = land_once(land, events, told, ended)
-                if told is not None and told.code == "SPARK_LOST":
-                    spark.lost(told)
-            pause = BUSY_PAUSE if busy.is_set() else LANDING_PAUSE
-            ended.wait(pause if told is None else FAILED_PAUSE)
-            give_way = time.monotonic() + GIVE_WAY
-            while busy.is_set() and refreshing() and not ended.is_set() and time.monotonic() < give_way:
-                ended.wait(LOOK)
+            landings.freed.clear()
+            landings.begin()
+            landings.freed.wait(LANDING_PAUSE)
+            ended.wait(LOOK / 5)  # several sources may be due again at once
 
     thread = threading.Thread(target=keep_landing, name="headrace-landing", daemon=True)
-    unsubscribe = events.subscribe(notice)
+    unsubscribe = events.subscribe(landings.notice)
     thread.start()
     try:
         yield
     finally:
         unsubscribe()
         ended.set()
-        patience().wait_for(thread, "the landing of database sources", quietly=SOON)
+        landings.freed.set()
+        patience().wait_for(thread, "a look at database sources", quietly=SOON)
+        landings.end(patience())
 
 
-def land_once(
-    land: Land, events: Events, told: HeadraceError | None = None, ended: threading.Event | None = None
-) -> HeadraceError | None:
-    """Land everything; report a failure unless it is the one reported last.
+def land_once(land: Callable[[], HeadraceError | None], events: Events) -> HeadraceError | None:
+    """Land everything, and tell of a failure.
 
     Args:
-        land: Lands.
+        land: Lands all database sources; returns the first failure.
         events: Told of a failure.
-        told: The failure that was told last.
-        ended: Set to have it stop as soon as what it has begun is whole.
 
     Returns:
         The failure; None also for one that only says that somebody else was there.
@@ -108,16 +185,25 @@ def land_once(
 
     unsubscribe = events.subscribe(listen)
     try:
-        failure = land(ended or threading.Event())
+        failure = land()
     except HeadraceError as error:
         failure = error
-    except Exception as error:  # a thread that died without a word would leave mirrors behind for ever
+    except Exception as error:  # schedules run all the same
         failure = InternalError("LANDING_BROKE", f"Landing database sources broke: {error!r}.")
     finally:
         unsubscribe()
     if failure is None or failure.code in PASSING:
         return None
-    if told is None or told.message != failure.message:
-        reason = "" if failure.message in said else f" [{failure.code}] {failure.message}"
-        events.emit(Notice(f"A database source was not landed; trying again.{reason}"))
+    events.emit(Notice(words_of(failure, told=failure.message in said)))
     return failure
+
+
+def words_of(failure: HeadraceError, *, told: bool) -> str:
+    """Return the text that tells of a landing's failure.
+
+    Args:
+        failure: The failure.
+        told: Whether its reason was told already.
+    """
+    reason = "" if told else f" [{failure.code}] {failure.message}"
+    return f"A database source was not landed{'; trying again' if failure.retryable else ''}.{reason}"

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 
 import pytest
 from kit.waiting import until
@@ -32,6 +35,20 @@ def heard(events: Events) -> list[str]:
     return told
 
 
+@dataclass
+class Shop:
+    """One source, landed by a function."""
+
+    land: Callable[[threading.Event], None]
+
+    def due(self) -> list[str]:
+        return ["shop"]
+
+    def land_due(self, _: str, until: threading.Event, using: Callable[[], AbstractContextManager[object]]) -> None:
+        with using():
+            self.land(until)
+
+
 def patient() -> Patience:
     return Patience(Events(), 180)
 
@@ -46,7 +63,7 @@ def test_what_nobody_foresaw_is_told_once_and_landing_goes_on() -> None:
             often.set()
         raise KeyError("oid")
 
-    with landing(land, events, LostSpark(events), patient):
+    with landing(Shop(land), events, LostSpark(events), patient):
         assert often.wait(180)
     assert ["LANDING_BROKE" in text for text in told] == [True]
 
@@ -63,7 +80,7 @@ def test_what_was_landed_is_told_at_once_and_the_next_landing_begins_soon(monkey
             idle.set()
 
     events.subscribe(lambda _: None)
-    with landing(land, events, LostSpark(events), patient, lambda: woken.append(1)):
+    with landing(Shop(land), events, LostSpark(events), patient, lambda: woken.append(1)):
         assert idle.wait(180)
         events.emit(RefreshFinished("shop.revenue", "DIFFERENTIAL", 1, 0, 0.1))
     assert (len(calls), len(woken)) == (3, 2)
@@ -76,7 +93,7 @@ def test_an_end_reaches_a_landing_that_is_under_way() -> None:
         begun.set()
         assert ended.wait(180)
 
-    with landing(land, Events(), LostSpark(Events()), patient):  # the block is entered while the first still runs
+    with landing(Shop(land), Events(), LostSpark(Events()), patient):  # the block is entered while the first still runs
         assert begun.wait(180)
 
 
@@ -89,11 +106,11 @@ def test_a_landing_that_does_not_end_is_left_to_itself() -> None:
         free.wait(60)
 
     since = time.monotonic()
-    with landing(land, events, LostSpark(events), lambda: patience):
+    with landing(Shop(land), events, LostSpark(events), lambda: patience):
         assert begun.wait(180)
         events.subscribe(lambda event: at_once.set() if isinstance(event, Notice) else None)  # whoever reads it hurries
     assert time.monotonic() - since < 30
-    assert ["landing of database sources" in text for text in told] == [True]
+    assert ["the landing of shop" in text for text in told] == [True]
     free.set()
 
 
@@ -102,13 +119,13 @@ def test_a_spark_that_is_lost_for_landings_alone_is_noticed(monkeypatch: pytest.
     calls, often = [], threading.Event()
     spark = LostSpark(Events())
 
-    def land(_: threading.Event) -> EnvironmentFault:
+    def land(_: threading.Event) -> None:
         calls.append(1)
         if len(calls) == 5:
             often.set()
-        return EnvironmentFault("SPARK_LOST", "It is gone.", retryable=True)
+        raise EnvironmentFault("SPARK_LOST", "It is gone.", retryable=True)
 
-    with landing(land, Events(), spark, patient):
+    with landing(Shop(land), Events(), spark, patient):
         assert often.wait(180)
     assert spark.gone is not None
 
@@ -127,7 +144,7 @@ def test_a_spark_that_landings_have_used_since_is_lost_anew(monkeypatch: pytest.
         spark.lost(lost)
         until(lambda: not spark.away)
         landed.clear()
-        with landing(land, events, spark, patient):
+        with landing(Shop(land), events, spark, patient):
             assert landed.wait(180)
         time.sleep(1.1)
     assert spark.gone is None
@@ -136,10 +153,9 @@ def test_a_spark_that_landings_have_used_since_is_lost_anew(monkeypatch: pytest.
 def test_who_was_faster_is_no_failure() -> None:
     events = Events()
     told = heard(events)
-    assert land_once(lambda _: EnvironmentFault("LEASE_HELD", "Somebody lands it."), events) is None
+    assert land_once(lambda: EnvironmentFault("LEASE_HELD", "Somebody lands it."), events) is None
     failure = EnvironmentFault("SOURCE_UNREACHABLE", "It is down.", retryable=True)
-    assert land_once(lambda _: failure, events) is failure
-    assert land_once(lambda _: failure, events, told=failure) is failure
+    assert land_once(lambda: failure, events) is failure
     assert len(told) == 1
 
 
@@ -147,7 +163,7 @@ def test_a_reason_that_was_told_is_not_told_again() -> None:
     events = Events()
     failure = EnvironmentFault("SOURCE_UNREACHABLE", "It is down.", retryable=True)
 
-    def land(_: threading.Event) -> EnvironmentFault:
+    def land() -> EnvironmentFault:
         events.emit(RefreshFailed("shop", failure.code, failure.message))
         return failure
 

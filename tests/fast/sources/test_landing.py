@@ -14,12 +14,14 @@ from typing import Any, ClassVar
 import pytest
 from catalog_kit.ready import ready_project
 from catalog_kit.samples import lake, see
+from kit.waiting import until
 
 from headrace.api.facade import Headrace
 from headrace.catalog import Catalog, DatabaseSource, Mirror, Publication, SourceMove, SourceStatus
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
 from headrace.events import (
     Events,
+    Notice,
     RefreshFailed,
     RefreshGivenUp,
     RefreshStarted,
@@ -340,7 +342,7 @@ def test_a_key_on_two_nodes_is_told_once_though_another_node_is_down_meanwhile(
     events = Events()
     events.subscribe(told.append)
     landing = Lander(hr._catalog, hr._lazy, events, "file:///nowhere", 2, opened, {})
-    monkeypatch.setattr(landing, "_brought", brought)
+    monkeypatch.setattr(landing._attempts, "_brought", brought)
     for now_down, code in ([], KEY_ON_TWO_NODES), (["us"], "SOURCE_LOST"), ([], KEY_ON_TWO_NODES):
         down.clear()
         down.update(now_down)
@@ -381,6 +383,7 @@ def test_tables_are_not_added_to_what_is_held_back(hr: Headrace, catalog: Catalo
 
 
 def test_sources_are_left_out_when_it_is_to_end(hr: Headrace, catalog: Catalog) -> None:
+    catalog.set_source_status("shop", SourceStatus.ACTIVE)
     ended = threading.Event()
     ended.set()
     assert hr.sources.land_for(None, until=ended) is None  # or it would say that it cannot reach the server
@@ -411,6 +414,71 @@ def test_only_who_comes_again_has_no_patience(
     hr: Headrace, catalog: Catalog, monkeypatch: pytest.MonkeyPatch, ended: threading.Event | None, patience: float
 ) -> None:
     seen: list[float] = []
+    catalog.set_source_status("shop", SourceStatus.ACTIVE)
     monkeypatch.setattr(Lander, "land", lambda self, *_: seen.append(self.patience) or ())
     hr.sources.land_for(None, until=ended)
     assert seen == [patience]
+
+
+class Busy(Still):
+    """A capture of a database that always has something to read, or does not answer."""
+
+    hangs: ClassVar[threading.Event] = threading.Event()
+    reads: ClassVar[list[str]] = []
+
+    def __init__(self, source: DatabaseSource, told: Callable[[str], None] = lambda _: None) -> None:
+        super().__init__(source, told)
+        self.name = source.name
+        self.caught_up = True
+
+    def land(self, position: Mapping[str, Any]) -> Landing:
+        self.reads.append(self.name)
+        if self.name == "hangs":
+            self.hangs.wait(60)
+        if self.name == "away":
+            raise EnvironmentFault("SOURCE_UNREACHABLE", "It is away.", retryable=True)
+        return super().land(position)
+
+
+def several(hr: Headrace, monkeypatch: pytest.MonkeyPatch, **status: SourceStatus) -> None:
+    """Make sources of that status, one mirror each, whose captures are `Busy`."""
+    monkeypatch.setattr(Busy, "hangs", threading.Event())
+    monkeypatch.setattr(Busy, "reads", [])
+    monkeypatch.setattr(hr.sources, "_capture", Busy)
+    monkeypatch.setattr(hr.sources._watch, "landed", lambda *_: None)
+    for name, of in status.items():
+        mirror = Mirror(lake(f"{name}.items"), lake(f"_headrace.{name}_items_log"))
+        hr._catalog.create_source(name, "postgres", OPTIONS, [mirror])
+        if of is not SourceStatus.NEW:
+            hr._catalog.publish(Publication(sources=(SourceMove(name, None, {"lsn": 1}, (), activates=True),)))
+            hr._catalog.set_source_status(name, of, "SOURCE_LOST", "It was lost.")
+
+
+@pytest.mark.parametrize("other", ["hangs", "away"])
+def test_a_server_that_fails_or_hangs_delays_no_other(
+    hr: Headrace, monkeypatch: pytest.MonkeyPatch, other: str
+) -> None:
+    monkeypatch.setattr("headrace.scheduler.landings.FAILED_PAUSE", 60.0)
+    several(hr, monkeypatch, **{other: SourceStatus.ACTIVE, "runs": SourceStatus.ACTIVE})
+    stopping = threading.Event()
+    run = threading.Thread(target=lambda: hr.run(stopping=stopping))
+    run.start()
+    try:
+        until(lambda: Busy.reads.count("runs") >= 4, seconds=20)
+        assert Busy.reads.count(other) == 1
+    finally:
+        Busy.hangs.set()
+        stopping.set()
+        run.join()
+
+
+def test_sources_that_are_added_or_stopped_keep_nobody_from_landing_the_others(
+    hr: Headrace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    several(hr, monkeypatch, added=SourceStatus.NEW, lost=SourceStatus.STOPPED, runs=SourceStatus.ACTIVE)
+    told: list[object] = []
+    hr.events.subscribe(told.append)
+    assert hr.sources.land_for(None) is None
+    assert hr.run(once=True).landed
+    assert Busy.reads == ["runs", "runs"]
+    assert not [event for event in told if isinstance(event, Notice)]

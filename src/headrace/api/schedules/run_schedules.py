@@ -23,7 +23,7 @@ from headrace.observability.event_hook import Hook, load_hook
 from headrace.observability.webhook import Webhook
 from headrace.schedule import parse_schedule
 from headrace.scheduler.deliveries import delivering
-from headrace.scheduler.landings import Land, land_once, landing
+from headrace.scheduler.landings import land_once, landing
 from headrace.scheduler.loop import Scheduler
 from headrace.scheduler.patience import Patience
 from headrace.scheduler.policy.backoff import PASSING
@@ -32,6 +32,7 @@ from headrace.scheduler.work import RunSummary
 
 if TYPE_CHECKING:
     from headrace.api.database_sinks import Sinks
+    from headrace.api.database_sources import Sources
     from headrace.deploy.unattended.deployer import Deployer
     from headrace.deploy.unattended.layout_upgrades import LayoutUpgrades
     from headrace.names import TableName
@@ -131,7 +132,7 @@ def run(
     max_concurrent: int | None,
     stopping: threading.Event | None,
     grace: dt.timedelta,
-    land: Land,
+    sources: Sources,
     sinks: Sinks,
 ) -> RunSummary:
     """Run schedules; see `Headrace.run`."""
@@ -156,11 +157,12 @@ def run(
         if not once:
             with (
                 _signals(stop_requested, at_once),
-                landing(land, events, scheduler.spark, patience, scheduler.wake, scheduler.is_refreshing),
+                landing(sources, events, scheduler.spark, patience, scheduler.wake, scheduler.is_refreshing),
                 delivering(sinks.due, sinks.write_batch, events, patience),
             ):
                 return _run(scheduler, stop_requested, at_once)
-        failure = land_once(land, events)  # Ctrl-C still interrupts: there is nothing yet that could end with grace
+        # Ctrl-C still interrupts: there is nothing yet that could end with grace
+        failure = land_once(lambda: sources.land_for(None, until=threading.Event()), events)
         with _signals(stop_requested, at_once):
             summary = _run(scheduler, stop_requested, at_once, once=True)
         written = _deliver_once(sinks, events)

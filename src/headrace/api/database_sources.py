@@ -31,7 +31,7 @@ Address = str | Sequence[str | Mapping[str, str]] | Mapping[str, str | Mapping[s
 """A connection string; or several, of shards, by name or not."""
 
 Using = Callable[[], AbstractContextManager[object]]
-"""What is entered while Spark is used."""
+"""A context that is entered while Spark is used."""
 
 PATIENCE_SECONDS = 60.0
 """Seconds to wait for others who land the same source, as `headrace run` nearly always does."""
@@ -272,12 +272,12 @@ class Sources:
     def land_for(
         self, tables: Iterable[TableName] | None, *, until: threading.Event | None = None
     ) -> HeadraceError | None:
-        """Land the sources that stream tables read, at any distance; for None all that are not stopped.
+        """Land the sources that stream tables read, at any distance.
 
         One whose first snapshot is being taken, mostly by another process, is nothing to land yet.
 
         Args:
-            tables: The stream tables.
+            tables: The stream tables; None for all sources that are not stopped.
             until: Set to have it stop as soon as what it has begun is whole. Who gives it comes again, and so waits
                 for nobody else who lands the same source.
 
@@ -413,7 +413,14 @@ class Sources:
         *,
         named: bool = True,
     ) -> tuple[tuple[LandingResult, ...], HeadraceError | None]:
-        """Land sources; such as are stopped only where somebody named them, or a table that reads them."""
+        """Land sources.
+
+        Args:
+            names: The sources.
+            until: As for `land_for`.
+            using: Entered while Spark is used.
+            named: Whether somebody named them, or tables that read them; else those that are stopped are left out.
+        """
         stopped = set() if named else {s.name for s in self._all() if s.status is SourceStatus.STOPPED}
         results: list[LandingResult] = []
         first: HeadraceError | None = None

@@ -13,15 +13,15 @@ from kit.waiting import until
 
 from headrace.errors import EnvironmentFault
 from headrace.events import Event, Events, Notice, RefreshFailed, RefreshFinished
-from headrace.scheduler.landings import land_once, landing
 from headrace.scheduler.lost_spark import LostSpark
 from headrace.scheduler.patience import Patience
+from headrace.scheduler.source_and_sink_work.landings import land_once, landing
 
 
 @pytest.fixture(autouse=True)
 def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headrace.scheduler.landings.LANDING_PAUSE", 0.0)
-    monkeypatch.setattr("headrace.scheduler.landings.FAILED_PAUSE", 0.0)
+    monkeypatch.setattr("headrace.scheduler.source_and_sink_work.landings.LANDING_PAUSE", 0.0)
+    monkeypatch.setattr("headrace.scheduler.source_and_sink_work.landings.FAILED_PAUSE", 0.0)
 
 
 def heard(events: Events) -> list[str]:
@@ -69,7 +69,7 @@ def test_what_nobody_foresaw_is_told_once_and_landing_goes_on() -> None:
 
 
 def test_what_was_landed_is_told_at_once_and_the_next_landing_begins_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headrace.scheduler.landings.LANDING_PAUSE", 60.0)
+    monkeypatch.setattr("headrace.scheduler.source_and_sink_work.landings.LANDING_PAUSE", 60.0)
     events, calls, woken, idle = Events(), [], [], threading.Event()
 
     def land(_: threading.Event) -> None:

@@ -16,8 +16,8 @@ from headrace.delivery.batches import Batch, batch_due, batches
 from headrace.errors import EnvironmentFault
 from headrace.events import Events, Notice
 from headrace.names import LAKE, TableName
-from headrace.scheduler.deliveries import AT_ONCE, Deliveries, delivering
 from headrace.scheduler.patience import Patience
+from headrace.scheduler.source_and_sink_work.deliveries import AT_ONCE, Deliveries, delivering
 
 NOW = dt.datetime(2026, 3, 1, 6, tzinfo=dt.UTC)
 SECOND = dt.timedelta(seconds=1)
@@ -142,8 +142,8 @@ def test_an_outage_is_told_once_for_all_sinks_and_nothing_is_begun_at_the_end() 
 
 
 def test_what_breaks_is_told_once_until_it_goes_well_and_writing_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headrace.scheduler.deliveries.LOOK", 0.01)
-    monkeypatch.setattr("headrace.scheduler.deliveries.LONGEST", 0.01)
+    monkeypatch.setattr("headrace.scheduler.source_and_sink_work.deliveries.LOOK", 0.01)
+    monkeypatch.setattr("headrace.scheduler.source_and_sink_work.deliveries.LONGEST", 0.01)
     events, told, looks, written = Events(), list[str](), [0], threading.Event()
     events.subscribe(lambda event: told.append(event.message) if isinstance(event, Notice) else None)
 

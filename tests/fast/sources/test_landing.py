@@ -458,7 +458,7 @@ def several(hr: Headrace, monkeypatch: pytest.MonkeyPatch, **status: SourceStatu
 def test_a_server_that_fails_or_hangs_delays_no_other(
     hr: Headrace, monkeypatch: pytest.MonkeyPatch, other: str
 ) -> None:
-    monkeypatch.setattr("headrace.scheduler.landings.FAILED_PAUSE", 60.0)
+    monkeypatch.setattr("headrace.scheduler.source_and_sink_work.landings.FAILED_PAUSE", 60.0)
     several(hr, monkeypatch, **{other: SourceStatus.ACTIVE, "runs": SourceStatus.ACTIVE})
     stopping = threading.Event()
     run = threading.Thread(target=lambda: hr.run(stopping=stopping))

@@ -22,12 +22,12 @@ from headrace.events import Events, Notice
 from headrace.observability.event_hook import Hook, load_hook
 from headrace.observability.webhook import Webhook
 from headrace.schedule import parse_schedule
-from headrace.scheduler.deliveries import delivering
-from headrace.scheduler.landings import land_once, landing
 from headrace.scheduler.loop import Scheduler
 from headrace.scheduler.patience import Patience
 from headrace.scheduler.policy.backoff import PASSING
 from headrace.scheduler.rules import Rules
+from headrace.scheduler.source_and_sink_work.deliveries import delivering
+from headrace.scheduler.source_and_sink_work.landings import land_once, landing
 from headrace.scheduler.work import RunSummary
 
 if TYPE_CHECKING:

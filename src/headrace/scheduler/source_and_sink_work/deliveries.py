@@ -11,7 +11,7 @@ from headrace.errors import HeadraceError
 from headrace.events import Event, Events, GroupPublished, RefreshFinished, SinkWritten
 from headrace.scheduler.patience import Patience
 from headrace.scheduler.policy.backoff import PASSING
-from headrace.scheduler.workers import SOON, Due, Workers
+from headrace.scheduler.source_and_sink_work.workers import SOON, Due, Workers
 
 LOOK, LONGEST = 0.25, 2.0
 """Seconds between two looks at what is due; they grow to the longest while nothing is, until this process publishes."""

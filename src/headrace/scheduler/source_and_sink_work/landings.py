@@ -1,4 +1,4 @@
-"""Lands database sources on threads of their own: a slow server delays no refresh and no other source."""
+"""Lands database sources, each on a thread of its own, so that a slow one delays no other."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from headrace.events import Event, Events, Notice, RefreshFailed, RefreshFinishe
 from headrace.scheduler.lost_spark import LostSpark
 from headrace.scheduler.patience import Patience
 from headrace.scheduler.policy.backoff import PASSING
-from headrace.scheduler.workers import SOON, Workers
+from headrace.scheduler.source_and_sink_work.workers import SOON, Workers
 
 GIVE_WAY, LOOK = 1.0, 0.05
 """Seconds that a landing lets refreshes of what was just landed go first, at most; and between two looks at them."""
@@ -111,7 +111,7 @@ class Landings(Workers[Source]):
         return error.code in PASSING
 
     def words(self, error: HeadraceError) -> str:
-        """Return the text that tells of a failure, with its reason unless the landing itself has told it."""
+        """Return the text that tells of a failure, with its reason unless the landing told it."""
         return words_of(error, told=error.message in list(self._said.values()))
 
     def rest(self, on: Source, failure: HeadraceError | None) -> None:

@@ -1,4 +1,4 @@
-"""Works on threads of its own on what is due, each thing by itself: one that hangs or fails delays no other."""
+"""Works on what is due, each on a thread, so that one that hangs or fails delays no other."""
 
 from __future__ import annotations
 

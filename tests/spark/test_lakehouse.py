@@ -6,15 +6,19 @@ import re
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from kit.sparks import interpreting
 from spark.conftest import Lake
 
 from headrace.lake.metadata import TableMeta, read_metadata
 from headrace.names import TableName
+from headrace.reasons import FullReason
 from headrace.sources.lakehouse import deleted_rows, file_narrowing
-from headrace.sources.lakehouse.change_plan import ChangePlan, PositionDiff
+from headrace.sources.lakehouse.change_plan import ChangePlan, NotIncremental, PositionDiff
 from headrace.sources.lakehouse.changes_sql import changes_sql, plan_changes, rows_sql
 from headrace.sources.lakehouse.file_diff import file_diff
 from headrace.sources.lakehouse.foreign_catalogs import metadata_location
@@ -329,6 +333,38 @@ def test_older_delete_files_below_a_vector_are_not_taken_for_new(lake, fresh) ->
     meta, start, end = around(lake, table, f"DELETE FROM {table.sql} WHERE k IN (3, 61)")
     assert changes(lake, table, meta, start, end, ("k",)) == Counter({(3,): -1, (61,): -1})
     assert changes(lake, table, meta, end, start, ("k",)) == Counter({(3,): 1, (61,): 1})
+
+
+def _delete_by_value(lake, table, field: int, value: int, path: Path) -> None:
+    """Commit a delete file that names no position, as Flink's upserts do."""
+    session = lake.runner.session
+    identified = pa.field("by", pa.int32(), metadata={b"PARQUET:field_id": str(field).encode()})
+    pq.write_table(pa.table([pa.array([value], pa.int32())], schema=pa.schema([identified])), path)
+    iceberg = session._jvm.org.apache.iceberg
+    found = iceberg.spark.Spark3Util.loadIcebergTable(session._jsparkSession, str(table))
+    fields = session._sc._gateway.new_array(session._jvm.int, 1)
+    fields[0] = field
+    deletes = iceberg.FileMetadata.deleteFileBuilder(found.spec()).ofEqualityDeletes(fields).withPath(str(path))
+    deletes = deletes.withFormat("PARQUET").withFileSizeInBytes(path.stat().st_size).withRecordCount(1).build()
+    found.newRowDelta().addDeletes(deletes).commit()
+    session.sql(f"REFRESH TABLE {table.sql}")
+
+
+def test_rows_deleted_by_value_are_not_taken_for_rows_deleted_since(lake, fresh, tmp_path) -> None:
+    table = fresh()
+    lake.runner.run(
+        f"CREATE TABLE {table.sql} (id INT, region STRING) TBLPROPERTIES "
+        "('format-version'='2', 'write.delete.mode'='merge-on-read')"
+    )
+    lake.runner.run(f"INSERT INTO {table.sql} SELECT /*+ COALESCE(1) */ id, 'EU' FROM range(1, 5)")
+    _delete_by_value(lake, table, 1, 1, tmp_path / "by-value.parquet")
+    assert lake.rows(f"SELECT count(*) FROM {table.sql}") == [(3,)]
+    meta, start, end = around(lake, table, f"INSERT INTO {table.sql} VALUES (1, 'again')")
+    assert changes(lake, table, meta, start, end, ("id", "region")) == {(1, "again"): 1}
+    meta, start, end = around(lake, table, f"DELETE FROM {table.sql} WHERE id = 2")
+    found = plan_changes(meta, start, end)
+    assert isinstance(found, NotIncremental)
+    assert found.reason is FullReason.SOURCE_NOT_INCREMENTAL
 
 
 @pytest.mark.parametrize("version", [2, 3])

@@ -184,6 +184,20 @@ def test_equality_deletes_cannot_be_read(start, end, parents):
     assert found.reason is FullReason.SOURCE_NOT_INCREMENTAL
 
 
+@pytest.mark.parametrize("then", [MOR, DROP, [APPEND, MOR]])
+def test_rows_deleted_by_values_before_are_not_told_from_those_deleted_since(then):
+    later = then if isinstance(then, list) else [then]
+    found = plan_changes(history(APPEND, FLINK, *later), 2, 2 + len(later))
+    assert isinstance(found, NotIncremental)
+    assert found.reason is FullReason.SOURCE_NOT_INCREMENTAL
+
+
+def test_appends_after_rows_deleted_by_values_are_read():
+    plan = plan_changes(history(APPEND, FLINK, APPEND, APPEND), 2, 4)
+    assert isinstance(plan, ChangePlan)
+    assert plan.parts == (AppendRange(2, 4),)
+
+
 def test_a_deletion_vector_that_replaces_another_counts_for_what_it_adds():
     """However much was deleted before, a small delete stays a small change."""
     again = MOR | {"added-position-deletes": "50003", "removed-position-deletes": "50000", "removed-delete-files": "1"}

@@ -147,7 +147,7 @@ def _line(meta: TableMeta, start: int, end: int) -> list[Snapshot] | None:
 def _jump(meta: TableMeta, start: int, end: int) -> ChangePlan | NotIncremental:
     """Rolled back, or moved to another branch: compare the two states."""
     before, after = meta.snapshots[start], meta.snapshots[end]
-    if any(_equality_deletes(s) or s.count("total-equality-deletes") for s in (before, after)):
+    if any(map(_has_equality_deletes, (before, after))):
         return _equality()
     if any("total-records" not in s.summary for s in (before, after)):
         return ChangePlan((PositionDiff(start, end, linear=False),), None)
@@ -172,7 +172,11 @@ def _along(meta: TableMeta, start: int, line: list[Snapshot]) -> ChangePlan | No
     moving = [s for s in line if s.operation != "replace"]
     sizes = {s.id: _touched(s) for s in moving}
     carried = any(s.count("added-records") and s.count("deleted-records") for s in moving)
-    return ChangePlan(_one_range_each(parts, meta, sizes), _sum(sizes.values()), carried)
+    read = _one_range_each(parts, meta, sizes)
+    # Spark marks as deleted whatever a delete file of either kind removed, and tells former ones by position only
+    if any(isinstance(part, PositionDiff) and _has_equality_deletes(meta.snapshots[part.before]) for part in read):
+        return _equality()
+    return ChangePlan(read, _sum(sizes.values()), carried)
 
 
 def _one_range_each(parts: list[Part], meta: TableMeta, sizes: Mapping[int, int | None]) -> tuple[Part, ...]:
@@ -255,6 +259,11 @@ def _added_nothing(append: Snapshot, before: Snapshot) -> bool:
 def _equality_deletes(snapshot: Snapshot) -> bool:
     counters = ("added-equality-deletes", "added-equality-delete-files", "removed-equality-delete-files")
     return any(map(snapshot.count, counters))
+
+
+def _has_equality_deletes(snapshot: Snapshot) -> bool:
+    """Return whether rows of a snapshot are deleted by their values, by it or one before it."""
+    return _equality_deletes(snapshot) or snapshot.count("total-equality-deletes") > 0
 
 
 def _equality() -> NotIncremental:

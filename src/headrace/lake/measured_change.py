@@ -230,13 +230,14 @@ def removed_rows(change: Change) -> str:
 def match(change: Change, columns: tuple[Column, ...]) -> str:
     """Return a condition that a row of `STORED` is one of `REMOVED`, by `columns`.
 
-    Bounds let files be skipped. Where no removed row has a NULL, `=` says the same as `<=>` and is a third faster. Rows
-    are looked up by one number hashed from their short columns where there are several, and compared afterwards: Spark
-    probes for one number faster than for several values (deleting 3,000 of 6 M rows by three columns, 2 cores: 0.9 s
-    against 1.3 s), and many rows that share one of the values do no harm.
+    Bounds let files be skipped. Where no removed row has a NULL, `=` says the same as `<=>` and is a third faster. They
+    are counted: a column that could hold none when the query was defined may hold some by now. Rows are looked up by
+    one number hashed from their short columns where there are several, and compared afterwards: Spark probes for one
+    number faster than for several values (deleting 3,000 of 6 M rows by three columns, 2 cores: 0.9 s against 1.3 s),
+    and many rows that share one of the values do no harm.
     """
     known = change.spreads
-    sharp = [Column(c.name, c.type, c.nullable and _has_nulls(known.get(c.name))) for c in columns]
+    sharp = [Column(c.name, c.type, _has_nulls(known.get(c.name))) for c in columns]
     bounds = [
         f"{STORED}.{quote(c.name)} BETWEEN {s.low} AND {s.high}"
         for c in columns

@@ -100,6 +100,14 @@ def test_a_locator_is_short_and_needs_measured_columns():
     assert locator(target(columns=many, rows=1000), change(spreads=spreads)) is None
 
 
+def test_a_column_that_had_no_null_at_its_definition_may_have_one_now():
+    strict = (Column("id", "bigint", nullable=False), Column("amount", "int", nullable=False))
+    spreads = {"id": Spread(0, 9, "1", "9"), "amount": Spread(1, 9)}
+    for columns in (strict, strict[1:]):
+        text = match(change(spreads=spreads), columns)
+        assert "`amount` IS NULL" in text or "__hr_s.`amount` <=> __hr_c.`amount`" in text
+
+
 RATE_MAP = Column("rates", "map<string,double>")
 
 

@@ -141,7 +141,8 @@ _PLAIN = "Show and group by x COLLATE UTF8_BINARY, lower(x) for instance; compar
 def _unkept(view: CompiledView) -> tuple[Refusal, ...]:
     """Refuse accumulators that no table can store, and those that cannot be compared."""
     kept = {c.type for c in view.companion or ()}
-    kinds = {kind for kind in kept if mentions(kind, "interval")}
+    untyped = {kind for kind in kept if mentions(kind, "void")}
+    kinds = {kind for kind in kept if mentions(kind, "interval")} | untyped
     uncompared = {kind for kind in kept if not groupable(kind)}
     groups = [node for node in walk(view.tree) if isinstance(node, Aggregate)] if view.tree is not None else []
     places = {call.type: call.place for node in groups for call in node.calls}
@@ -150,11 +151,15 @@ def _unkept(view: CompiledView) -> tuple[Refusal, ...]:
         message = f"What groups must remember for it is of type {kind}, {why}."
         return not_maintained(f"groups with values of type {kind}", places.get(kind), message, hint)
 
-    unstored = tuple(refused(kind, "which no table can hold", _COUNTED) for kind in sorted(kinds))
+    unstored = tuple(
+        refused(kind, "which no table can hold", _TYPED if kind in untyped else _COUNTED) for kind in sorted(kinds)
+    )
     return unstored + tuple(refused(kind, "which cannot be compared", _ASKED) for kind in sorted(uncompared - kinds))
 
 
 _ASKED = "Take the part that is wanted inside of the call: max_by(x['a'], y)."
+
+_TYPED = "Give NULL a type: CAST(NULL AS STRING)."
 
 _COUNTED = "Group and aggregate numbers instead, such as timestampdiff(SECOND, a, b)."
 

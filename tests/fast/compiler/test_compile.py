@@ -317,6 +317,22 @@ def test_what_groups_remember_must_have_equality(executor: DuckExecutor) -> None
     ]
 
 
+def test_groups_by_a_value_without_a_type_are_not_kept(executor: DuckExecutor) -> None:
+    def described(sql: str) -> tuple[Column, ...]:
+        found = executor.describe(sql.replace("`lake`.`shop`.", ""))
+        return tuple(replace(each, type="void") if "null" in each.type else each for each in found)
+
+    query = "SELECT k, count(*) AS n FROM (SELECT id AS k, NULL AS channel FROM orders) AS x GROUP BY k, channel"
+    view = compiled(executor, query, describe=described)
+    assert [(each.code, each.construct, each.hint) for each in view.refusals] == [
+        (
+            FullReason.OPERATOR_NOT_MAINTAINED,
+            "groups with values of type void",
+            "Give NULL a type: CAST(NULL AS STRING).",
+        )
+    ]
+
+
 def test_a_count_carries_no_values(executor: DuckExecutor) -> None:
     view = compiled(executor, "SELECT region, max(id) AS last, count(region_2) AS n FROM orders GROUP BY region")
     (change, *_) = program(view, ORDERS).steps

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 TIME_ZONE = "spark.sql.session.timeZone"
@@ -23,6 +23,19 @@ class Semantics:
     time_zone: str = "UTC"
     ansi: bool = True
     case_sensitive: bool = False
+
+    @staticmethod
+    def established_by(option: Callable[[str], object]) -> Semantics:
+        """Return the semantics of Spark options.
+
+        Args:
+            option: Gives an option's text, as somebody wrote it: Spark reads `TRUE` as it does `true`.
+        """
+
+        def on(name: str) -> bool:
+            return str(option(name)).strip().lower() == "true"
+
+        return Semantics(str(option(TIME_ZONE)), on(ANSI), on(CASE_SENSITIVE))
 
     def options(self) -> Mapping[str, str]:
         """Return the Spark options that establish these semantics."""

@@ -259,6 +259,17 @@ def test_semantics_have_sessions_of_their_own(runner: SparkRunner) -> None:
         runner.run("SELECT 1/0")
 
 
+def test_semantics_are_read_however_they_are_written(runner: SparkRunner) -> None:
+    session = runner.session
+    try:
+        session.sql("SET spark.sql.ansi.enabled = TRUE")
+        assert runner.semantics.ansi
+        session.sql("SET spark.sql.ansi.enabled = FALSE")
+        assert not runner.semantics.ansi
+    finally:
+        session.conf.set("spark.sql.ansi.enabled", "true")
+
+
 def test_options_set_at_run_time_reach_the_sessions(runner: SparkRunner) -> None:
     runner.run("SET spark.sql.mapKeyDedupPolicy=LAST_WIN")
     child = runner.under(Semantics("UTC", ansi=True, case_sensitive=True))

@@ -12,7 +12,7 @@ from headrace import config
 from headrace.events import Events
 from headrace.functions import FILE_NAME, Functions
 from headrace.names import LAKE, STAGING, TableName, split_identifier
-from headrace.semantics import ANSI, CASE_SENSITIVE, TIME_ZONE, Semantics
+from headrace.semantics import Semantics
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -194,4 +194,4 @@ class LazySpark:
 def usual_semantics(settings: config.Settings) -> Semantics:
     """Return the semantics that sessions of a project begin with; nothing is started."""
     usual = {**Semantics().options(), **settings.spark_options}
-    return Semantics(usual[TIME_ZONE], usual[ANSI].lower() == "true", usual[CASE_SENSITIVE].lower() == "true")
+    return Semantics.established_by(usual.__getitem__)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.algebra.schema import Column
 from headrace.names import TableName, quote
-from headrace.semantics import ANSI, CASE_SENSITIVE, TIME_ZONE, Semantics
+from headrace.semantics import Semantics
 from headrace.spark.checkpoints import checkpoint_on_server, counted, free
 from headrace.spark.errors import translated
 from headrace.spark.iceberg import forget, purge, unlisted
@@ -93,12 +93,7 @@ class SparkRunner:
     @property
     def semantics(self) -> Semantics:
         """Return the session's current semantics."""
-        conf = self.session.conf
-        return Semantics(
-            time_zone=str(conf.get(TIME_ZONE)),
-            ansi=conf.get(ANSI) == "true",
-            case_sensitive=conf.get(CASE_SENSITIVE) == "true",
-        )
+        return Semantics.established_by(self.session.conf.get)
 
     def under(self, semantics: Semantics) -> SparkRunner:
         """Return the runner of a session of its own that has these semantics.

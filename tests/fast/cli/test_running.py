@@ -155,7 +155,7 @@ def test_running_once_fails_when_a_source_was_not_landed(run: Run, project: Path
     mirror = Mirror(lake("shop.items"), lake("_headrace.shop_items_log"))
     with Catalog.open(f"sqlite:///{project / 'headrace.db'}") as catalog:
         catalog.create_source("shop", "postgres", options_of("shop", url, {"items": ("public", "items")}), [mirror])
-        catalog.publish(Publication(sources=(SourceMove("shop", None, {"lsn": 1}, ()),)))
+        catalog.publish(Publication(sources=(SourceMove("shop", None, {"lsn": 1}, (), activates=True),)))
     result = run("run", "--once", "--json", "-p", project)
     assert result.exit_code == 1
     assert "SOURCE_UNREACHABLE" in result.stdout

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 from kit import tpch_changes as changes
-from kit.long_tests import LONG
 from kit.together import Together
 from kit.tpch import COLUMNS
 
@@ -42,7 +41,7 @@ def rounds() -> Iterator[tuple[str, list[str]]]:
         yield table, list(changes.updates(table, number, changes.every_for(table, EVERY)))
     yield "RF1", list(changes.rf1(1, EVERY))
     yield "RF2", list(changes.rf2(1, EVERY))
-    for number in range(11, 13 if LONG else 12):
+    for number in range(11, 13):
         yield f"all {number}", list(changes.everything(number, EVERY))
 
 

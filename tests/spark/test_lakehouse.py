@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from kit.sparks import interpreting
-from spark.conftest import Lake
 
 from headrace.lake.metadata import TableMeta, read_metadata
 from headrace.names import TableName
@@ -22,12 +19,6 @@ from headrace.sources.lakehouse.change_plan import ChangePlan, NotIncremental, P
 from headrace.sources.lakehouse.changes_sql import changes_sql, plan_changes, rows_sql
 from headrace.sources.lakehouse.file_diff import file_diff
 from headrace.sources.lakehouse.foreign_catalogs import metadata_location
-from headrace.spark.runner import SparkRunner
-
-
-@pytest.fixture(scope="module")
-def lake(lake: Lake) -> Lake:
-    return replace(lake, runner=SparkRunner(interpreting(lake.runner.session)))
 
 
 def changes(lake, table, meta, start, end, columns) -> Counter:

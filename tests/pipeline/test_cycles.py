@@ -199,7 +199,7 @@ def test_what_is_not_monotone_or_has_no_end_changes_nothing(cyclic: Headrace, ns
     assert hr._catalog.dirty_staging() == ()
     hr.sql(f"INSERT INTO {ns}.edges VALUES (3, 4)")
     hr.refresh(names)
-    assert held(hr, ns) == ways({(1, 2), (2, 1), (2, 3), (3, 4)})
+    assert all(v.ok for v in hr.verify(names))
 
 
 def test_the_life_of_a_cycle(cyclic: Headrace, ns: str) -> None:

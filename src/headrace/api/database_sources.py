@@ -277,7 +277,7 @@ class Sources:
         One whose first snapshot is being taken, mostly by another process, is nothing to land yet.
 
         Args:
-            tables: The stream tables; None for all sources that are not stopped.
+            tables: The stream tables; None for all sources. Those that are stopped fail, the others are landed.
             until: Set to have it stop as soon as what it has begun is whole. Who gives it comes again, and so waits
                 for nobody else who lands the same source.
 
@@ -285,7 +285,7 @@ class Sources:
             The first failure; mirrors stay at their last cut then, which is consistent.
         """
         if tables is None:
-            return self._land(self.due(), until, named=False)[1]
+            return self._land(self.due(), until)[1]
         sources = [s for s in self._all() if s.status is not SourceStatus.NEW]
         if not sources:
             return None
@@ -419,7 +419,7 @@ class Sources:
             names: The sources.
             until: As for `land_for`.
             using: Entered while Spark is used.
-            named: Whether somebody named them, or tables that read them; else those that are stopped are left out.
+            named: Whether somebody asked for them, and is told that one is stopped; else it is left out, and watched.
         """
         stopped = set() if named else {s.name for s in self._all() if s.status is SourceStatus.STOPPED}
         results: list[LandingResult] = []

@@ -266,6 +266,15 @@ def test_what_may_pass_or_comes_later_is_no_trouble(unattended: Unattended, code
     assert not unattended.catalog.has_unattended()
 
 
+def test_a_loss_that_suspends_a_table_in_the_end_is_trouble(unattended: Unattended) -> None:
+    unattended.arm(watch="10 minutes")
+    unattended.step()
+    unattended.fail(BLUE, "EXECUTOR_LOST", retry=True)
+    assert unattended.step(1) == []
+    unattended.fail(BLUE, "EXECUTOR_LOST", retry=False)
+    assert unattended.step(1) == ["rolled_back refreshes of shop.totals fail (EXECUTOR_LOST): no"]
+
+
 def test_a_watch_that_only_tells_tells_once(unattended: Unattended) -> None:
     unattended.arm(watch="10 minutes", on_trouble="tell")
     unattended.step()

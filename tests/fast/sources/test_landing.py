@@ -472,10 +472,19 @@ def test_a_server_that_fails_or_hangs_delays_no_other(
         run.join()
 
 
-def test_sources_that_are_added_or_stopped_keep_nobody_from_landing_the_others(
+def test_a_source_that_is_stopped_is_told_after_the_others_were_landed(
     hr: Headrace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    several(hr, monkeypatch, added=SourceStatus.NEW, lost=SourceStatus.STOPPED, runs=SourceStatus.ACTIVE)
+    several(hr, monkeypatch, lost=SourceStatus.STOPPED, runs=SourceStatus.ACTIVE)
+    assert hr.sources.land_for(None) is not None
+    assert not hr.run(once=True).landed
+    assert Busy.reads == ["runs", "runs"]
+
+
+def test_a_source_that_is_being_added_keeps_nobody_from_landing_the_others(
+    hr: Headrace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    several(hr, monkeypatch, added=SourceStatus.NEW, runs=SourceStatus.ACTIVE)
     told: list[object] = []
     hr.events.subscribe(told.append)
     assert hr.sources.land_for(None) is None

@@ -49,7 +49,7 @@ def history(*summaries, parents=None, schema=0, only=None, counted=None):
         count = Counter({name: int(n) for name, n in summary.items() if n.isdigit()})
         records += count["added-records"] - count["deleted-records"]
         files += count["added-delete-files"]
-        equality += count["added-equality-deletes"]
+        equality += count["added-equality-deletes"] - count["deleted-equality-deletes"]
         totals = {
             "total-records": str(records + 1000),
             "total-delete-files": str(files),
@@ -190,6 +190,13 @@ def test_rows_deleted_by_values_before_are_not_told_from_those_deleted_since(the
     found = plan_changes(history(APPEND, FLINK, *later), 2, 2 + len(later))
     assert isinstance(found, NotIncremental)
     assert found.reason is FullReason.SOURCE_NOT_INCREMENTAL
+
+
+def test_a_compaction_that_removed_such_delete_files_is_a_base_as_any_other():
+    packed = PACK | {"removed-equality-delete-files": "1", "deleted-equality-deletes": "1"}
+    plan = plan_changes(history(APPEND, FLINK, packed, MOR), 3, 4)
+    assert isinstance(plan, ChangePlan)
+    assert plan.parts == (PositionDiff(3, 4, linear=True),)
 
 
 def test_appends_after_rows_deleted_by_values_are_read():

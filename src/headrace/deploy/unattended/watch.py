@@ -70,9 +70,9 @@ def trouble(
         table = tables.get(name)
         if table is not None and table.status is Status.STOPPED:
             return f"{name} is stopped: {table.stopped_reason}"
-        if known.error_code is None or known.error_code in SURROUNDINGS:
+        if known.error_code is None:
             continue
-        if known.suspended_at is None and known.failures < PATIENCE:
+        if known.suspended_at is None and (known.error_code in SURROUNDINGS or known.failures < PATIENCE):
             continue
         last = next(iter(reader.history(name, 1)), None)
         if _its_own(last, known, until):

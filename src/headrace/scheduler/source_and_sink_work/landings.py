@@ -31,6 +31,9 @@ failed."""
 AT_ONCE = 64
 """Sources that are landed side by side; a server that does not answer holds a place, and so does a pause."""
 
+WRITES = 4
+"""Landings that are written by Spark side by side; each writes several mirrors at once."""
+
 
 class Land(Protocol):
     """Lands database sources."""
@@ -91,6 +94,7 @@ class Landings(Workers[Source]):
         self._refreshing = refreshing
         self._busy: set[str] = set()
         self._said: dict[str, str] = {}
+        self._writes = threading.BoundedSemaphore(WRITES)
 
     def notice(self, event: Event) -> None:
         """Note what landings tell."""
@@ -104,7 +108,12 @@ class Landings(Workers[Source]):
     def work(self, on: Source) -> None:
         """Land a source."""
         self._busy.discard(on.name)
-        self._land.land_due(on.name, self._ended, self._spark.using)
+        self._land.land_due(on.name, self._ended, self._using)
+
+    @contextmanager
+    def _using(self) -> Iterator[None]:
+        with self._writes, self._spark.using():
+            yield
 
     def expects(self, error: HeadraceError) -> bool:
         """Return whether a failure only says that somebody else was there."""

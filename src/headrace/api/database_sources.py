@@ -284,20 +284,20 @@ class Sources:
         Returns:
             The first failure; mirrors stay at their last cut then, which is consistent.
         """
-        if tables is None:
-            return self._land(self.due(), until)[1]
-        sources = [s for s in self._all() if s.status is not SourceStatus.NEW]
-        if not sources:
-            return None
-        read = self._read_by(tables)
-        return self._land([s.name for s in sources if any(m.name in read for m in s.mirrors)], until)[1]
+        sources = self.due()
+        if sources and tables is not None:
+            read = self._read_by(tables)
+            sources = tuple(s for s in sources if any(m.name in read for m in s.mirrors))
+        return self._land([s.name for s in sources], until)[1]
 
-    def due(self) -> tuple[str, ...]:
+    def due(self) -> tuple[DatabaseSource, ...]:
         """Return the sources that are landed, or only watched, though nobody names them."""
-        return tuple(s.name for s in self._all() if s.status is not SourceStatus.NEW)
+        return tuple(filter(_begun, self._all()))
 
     def land_due(self, name: str, until: threading.Event, using: Using) -> None:
         """Land a source, unless it is not to be landed any more.
+
+        One that is stopped was told of when it stopped, and is only watched.
 
         Args:
             name: The source.
@@ -307,7 +307,14 @@ class Sources:
         Raises:
             HeadraceError: It could not be landed; its mirrors stay at their last cut.
         """
-        failure = self._land([name] if name in self.due() else [], until, using, named=False)[1]
+        with self._catalog.reading() as reader:
+            source = reader.find_source(name)
+        if source is None or not _begun(source):
+            return
+        if source.status is SourceStatus.STOPPED:
+            self._watch.landed(name, None)
+            return
+        failure = self._land([name], until, using)[1]
         if failure is not None:
             raise failure
 
@@ -406,22 +413,8 @@ class Sources:
             return reader.sources()
 
     def _land(
-        self,
-        names: Iterable[str],
-        until: threading.Event | None = None,
-        using: Using = nullcontext,
-        *,
-        named: bool = True,
+        self, names: Iterable[str], until: threading.Event | None = None, using: Using = nullcontext
     ) -> tuple[tuple[LandingResult, ...], HeadraceError | None]:
-        """Land sources.
-
-        Args:
-            names: The sources.
-            until: As for `land_for`.
-            using: Entered while Spark is used.
-            named: Whether somebody asked for them, and is told that one is stopped; else it is left out, and watched.
-        """
-        stopped = set() if named else {s.name for s in self._all() if s.status is SourceStatus.STOPPED}
         results: list[LandingResult] = []
         first: HeadraceError | None = None
         lander = self._lander(PATIENCE_SECONDS if until is None else 0.0, using)
@@ -430,7 +423,7 @@ class Sources:
                 break
             failure: HeadraceError | None = None
             try:
-                results += lander.land(name, until) if name not in stopped else ()
+                results += lander.land(name, until)
             except HeadraceError as error:
                 failure = error
             first = first or failure
@@ -496,3 +489,8 @@ def _info(source: DatabaseSource) -> SourceInfo:
         landed_at=source.landed_at,
         stopped_reason=source.stopped_reason,
     )
+
+
+def _begun(source: DatabaseSource) -> bool:
+    """Return whether the first snapshot of a source was landed."""
+    return source.status is not SourceStatus.NEW

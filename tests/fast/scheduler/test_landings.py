@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import threading
 import time
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 import pytest
 from kit.waiting import until
 
+from headrace.catalog import DatabaseSource, SourceStatus
 from headrace.errors import EnvironmentFault
 from headrace.events import Event, Events, Notice, RefreshFailed, RefreshFinished
 from headrace.scheduler.lost_spark import LostSpark
@@ -41,8 +43,9 @@ class Shop:
 
     land: Callable[[threading.Event], None]
 
-    def due(self) -> list[str]:
-        return ["shop"]
+    def due(self) -> list[DatabaseSource]:
+        now = dt.datetime.now(dt.UTC)
+        return [DatabaseSource("shop", "postgres", {}, {}, SourceStatus.ACTIVE, None, None, None, now, ())]
 
     def land_due(self, _: str, until: threading.Event, using: Callable[[], AbstractContextManager[object]]) -> None:
         with using():

@@ -11,7 +11,7 @@ from headrace.errors import HeadraceError
 from headrace.events import Event, Events, GroupPublished, RefreshFinished, SinkWritten
 from headrace.scheduler.patience import Patience
 from headrace.scheduler.policy.backoff import PASSING
-from headrace.scheduler.source_and_sink_work.workers import SOON, Due, Workers
+from headrace.scheduler.source_and_sink_work.workers import Due, Workers
 
 LOOK, LONGEST = 0.25, 2.0
 """Seconds between two looks at what is due; they grow to the longest while nothing is, until this process publishes."""
@@ -87,14 +87,5 @@ def delivering(
                 ended.wait(LOOK / 5)  # several stream tables may be published at once
             pause = LOOK if started else min(2 * pause, LONGEST)
 
-    unsubscribe = events.subscribe(heard)
-    thread = threading.Thread(target=keep_delivering, name="headrace-sinks", daemon=True)
-    thread.start()
-    try:
+    with deliveries.looking(keep_delivering, heard, (ended, moved), patience):
         yield
-    finally:
-        unsubscribe()
-        ended.set()
-        moved.set()
-        patience().wait_for(thread, "a look at the sinks", quietly=SOON)
-        deliveries.end(patience())

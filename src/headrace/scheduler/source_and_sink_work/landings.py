@@ -6,15 +6,15 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from typing import Protocol
 
+from headrace.catalog import DatabaseSource
 from headrace.errors import HeadraceError, InternalError
 from headrace.events import Event, Events, Notice, RefreshFailed, RefreshFinished
 from headrace.scheduler.lost_spark import LostSpark
 from headrace.scheduler.patience import Patience
 from headrace.scheduler.policy.backoff import PASSING
-from headrace.scheduler.source_and_sink_work.workers import SOON, Workers
+from headrace.scheduler.source_and_sink_work.workers import Workers
 
 GIVE_WAY, LOOK = 1.0, 0.05
 """Seconds that a landing lets refreshes of what was just landed go first, at most; and between two looks at them."""
@@ -38,7 +38,7 @@ WRITES = 4
 class Land(Protocol):
     """Lands database sources."""
 
-    def due(self) -> Sequence[str]:
+    def due(self) -> Sequence[DatabaseSource]:
         """Return the sources that can be landed."""
         ...
 
@@ -53,14 +53,7 @@ class Land(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """A source that is due, by its name."""
-
-    name: str
-
-
-class Landings(Workers[Source]):
+class Landings(Workers[DatabaseSource]):
     """Lands sources again and again, with a pause of its own for each.
 
     Args:
@@ -86,7 +79,7 @@ class Landings(Workers[Source]):
         landed: Callable[[], None],
         refreshing: Callable[[], bool],
     ) -> None:
-        super().__init__(lambda: [Source(name) for name in land.due()], events)
+        super().__init__(land.due, events)
         self._land = land
         self._spark = spark
         self._ended = ended
@@ -105,7 +98,7 @@ class Landings(Workers[Source]):
             self._spark.found()
             self._landed()
 
-    def work(self, on: Source) -> None:
+    def work(self, on: DatabaseSource) -> None:
         """Land a source."""
         self._busy.discard(on.name)
         self._land.land_due(on.name, self._ended, self._using)
@@ -123,7 +116,7 @@ class Landings(Workers[Source]):
         """Return the text that tells of a failure, with its reason unless the landing told it."""
         return words_of(error, told=error.message in list(self._said.values()))
 
-    def rest(self, on: Source, failure: HeadraceError | None) -> None:
+    def rest(self, on: DatabaseSource, failure: HeadraceError | None) -> None:
         """Wait until a source may be landed again; let refreshes of what was just landed go first."""
         busy = on.name in self._busy
         self._ended.wait(FAILED_PAUSE if failure is not None else BUSY_PAUSE if busy else LANDING_PAUSE)
@@ -163,17 +156,8 @@ def landing(
             landings.freed.wait(LANDING_PAUSE)
             ended.wait(LOOK / 5)  # several sources may be due again at once
 
-    thread = threading.Thread(target=keep_landing, name="headrace-landing", daemon=True)
-    unsubscribe = events.subscribe(landings.notice)
-    thread.start()
-    try:
+    with landings.looking(keep_landing, landings.notice, (ended, landings.freed), patience):
         yield
-    finally:
-        unsubscribe()
-        ended.set()
-        landings.freed.set()
-        patience().wait_for(thread, "a look at database sources", quietly=SOON)
-        landings.end(patience())
 
 
 def land_once(land: Callable[[], HeadraceError | None], events: Events) -> HeadraceError | None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import queue
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import ClassVar, Generic, Protocol, TypeVar
 
 from headrace.errors import HeadraceError, InternalError
-from headrace.events import Events, Notice
+from headrace.events import Event, Events, Notice
 from headrace.scheduler.patience import Patience, listed
 
 SOON = 0.5
@@ -86,6 +86,34 @@ class Workers(ABC, Generic[Due]):
                 self._threads.append(threading.Thread(target=self._keep_working, name=name, daemon=True))
                 self._threads[-1].start()
         return started
+
+    @contextmanager
+    def looking(
+        self,
+        look: Callable[[], None],
+        hear: Callable[[Event], None],
+        wakes: Sequence[threading.Event],
+        patience: Callable[[], Patience],
+    ) -> Iterator[None]:
+        """Have a thread begin with what is due while the block lasts; wait a while at its end.
+
+        Args:
+            look: Begins with what is due, again and again, until it is to end.
+            hear: Told of events meanwhile.
+            wakes: Set, in this order, to have `look` end.
+            patience: Says how long what is under way is waited for.
+        """
+        unsubscribe = self._events.subscribe(hear)
+        thread = threading.Thread(target=look, name=f"headrace-look-at-{self.things.split()[-1]}", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            unsubscribe()
+            for wake in wakes:
+                wake.set()
+            patience().wait_for(thread, f"a look at {self.things}", quietly=SOON)
+            self.end(patience())
 
     def end(self, patience: Patience) -> None:
         """Begin nothing more, and wait for what is under way as long as patience lasts."""

@@ -256,10 +256,18 @@ class Sinks:
         Only what differs is written. Columns of a table that Headrace made follow those of the stream table.
 
         Raises:
+            UserError: `NOT_LOADED`.
             HeadraceError: It could not; the target stays as it is.
         """
-        results = self._deliverer().write([name], anew=True)
-        return next(result for result in results if result.sink == name)
+        results = {result.sink: result for result in self._deliverer().write([name], anew=True)}
+        if name not in results:
+            stream = self._catalog.sink(name).stream
+            raise UserError(
+                "NOT_LOADED",
+                f"{stream} has never been loaded, so that sink {name} has nothing to write.",
+                hint=f"Run REFRESH STREAM TABLE {stream} first.",
+            )
+        return results[name]
 
     def pause(self, name: str) -> None:
         """Write nothing until `resume`; the stream table's change log is kept meanwhile.

@@ -109,8 +109,12 @@ class Deliverer:
             name: The sink.
             force: Also where its server cannot be asked to forget the position.
         """
-        sink = self._catalog.sink(name)
-        with holding_leases(self._catalog, [_resource(sink)], patience=self._patience):
+        found = self._catalog.sink(name)
+        with holding_leases(self._catalog, [_resource(found)], patience=self._patience):
+            sink = self._catalog.sink(name)  # it may have been dropped, or altered, while it was waited for
+            if sink.uuid != found.uuid:
+                self.drop(name, force=force)
+                return
             try:
                 with sink_kind_of(sink.kind).writing(sink.options, lambda _: None) as target:
                     target.forget(sink.uuid)

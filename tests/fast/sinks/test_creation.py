@@ -11,11 +11,12 @@ import psycopg
 import pyarrow as pa
 import pytest
 from catalog_kit.proxy import BreakingProxy
+from catalog_kit.stream_tables import create_stream_table
 from kit.logical import LogicalServer
 from kit.sink_rows import new_sink, options
 from kit.stored_project import StoredProject, with_revenue
 
-from headrace.catalog import LogChange, NewVersion, Publication, Swap
+from headrace.catalog import Definition, LogChange, NewVersion, Publication, Swap
 from headrace.delivery import deliverer
 from headrace.errors import EnvironmentFault, UserError
 from headrace.events import SinkFailed, StageStarted
@@ -109,6 +110,40 @@ def test_a_sink_that_was_dropped_while_it_was_waited_for_is_not_written(
     meanwhile(lambda: sinks.drop("out"))
     with pytest.raises(UserError, match="SINK_UNKNOWN"):
         sinks.resync("out")
+
+
+def test_a_sink_of_a_stream_table_that_was_never_loaded_is_not_resynced(project: StoredProject, url: str) -> None:
+    catalog, young = project.hr._catalog, TableName(LAKE, ("shop",), "young")
+    of = catalog.stream_table(REVENUE)
+    create_stream_table(catalog, Definition(young, of.query, of.sources, details=of.details))
+    catalog.create_sink("out", new_sink(), "postgres", young, options(url), None)
+    assert project.hr.sinks.write("out") == ()
+    with pytest.raises(UserError, match="NOT_LOADED") as told:
+        project.hr.sinks.resync("out")
+    assert "shop.young" in str(told.value)
+
+
+def test_a_sink_that_was_made_anew_while_its_drop_waited_leaves_no_position(
+    project: StoredProject, url: str, db: psycopg.Connection, meanwhile: Meanwhile
+) -> None:
+    sinks = project.hr.sinks
+
+    def create() -> None:
+        sinks.create("out", "shop.revenue", url, "public.out", on_conflict="overwrite")
+
+    def made_anew() -> None:
+        sinks.drop("out")
+        create()
+
+    create()
+    meanwhile(made_anew)
+    sinks.drop("out")
+    assert sinks.list() == ()
+    assert db.execute("SELECT count(*) FROM headrace.sink_position").fetchone() == (0,)
+    create()
+    meanwhile(lambda: sinks.drop("out"))
+    with pytest.raises(UserError, match="SINK_UNKNOWN"):
+        sinks.drop("out")
 
 
 def test_a_sink_that_was_paused_while_it_was_waited_for_is_not_written(

@@ -35,7 +35,7 @@ CODES = (
     ),
     ErrorCode(
         "NOT_LOADED",
-        message="A stream table that was never loaded cannot be verified.",
+        message="A stream table that was never loaded cannot be verified, and no sink of it be resynced.",
         cause="",
         remedy="Refresh it first.",
         retry="no",

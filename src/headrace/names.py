@@ -20,6 +20,11 @@ SYSTEM_NAMESPACE = "_headrace"
 RESERVED_PREFIX = "__hr_"
 """Column names of this prefix are Headrace's own."""
 
+METADATA_COLUMNS = frozenset(
+    {"_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id", "_last_updated_sequence_number"}
+)
+"""Columns that Iceberg tells of the rows of each table; one with a column of such a name cannot be read."""
+
 WEIGHT = "__hr_w"
 """The column that carries a row's weight in a Z-set."""
 

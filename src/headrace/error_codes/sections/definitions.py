@@ -121,8 +121,8 @@ CODES = (
     ),
     ErrorCode(
         "RESERVED_COLUMN",
-        message="A column's name begins with `__hr_`.",
-        cause="That prefix is Headrace's own.",
+        message="A column's name begins with `__hr_`, or is one of Iceberg's metadata columns, such as `_file`.",
+        cause="That prefix is Headrace's own; Iceberg reads no table with such a column.",
         remedy="Rename it with `AS`.",
         retry="no",
     ),

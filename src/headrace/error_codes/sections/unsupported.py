@@ -66,6 +66,13 @@ CODES = (
         retry="no",
     ),
     ErrorCode(
+        "METADATA_COLUMN",
+        message="A stream table reads a metadata column of Iceberg's: `_file`, `_pos`, `_row_id` and the like.",
+        cause="It says where or when a row was stored, which a compaction changes without changing a row.",
+        remedy="Read columns of the table.",
+        retry="no",
+    ),
+    ErrorCode(
         "DYNAMIC_NAME",
         message="A table is named by an expression: `IDENTIFIER(…)`.",
         cause="What the query reads could not be known.",

@@ -22,6 +22,7 @@ from headrace.names import (
     CLOCK,
     CLOCK_COLUMN,
     LAKE,
+    METADATA_COLUMNS,
     RESERVED_PREFIX,
     STAGING,
     SYSTEM_NAMESPACE,
@@ -31,6 +32,7 @@ from headrace.names import (
 from headrace.ports import Runner, Session
 from headrace.refresh.cut.cut import metadata
 from headrace.refresh.definition.catalog_views import CatalogViews
+from headrace.refresh.definition.metadata_columns import refuse_metadata_columns
 from headrace.refresh.definition.refused_queries import refusals_of
 from headrace.refresh.definition.source_keys import SourceKeys
 from headrace.results.refresh_results import RefreshMode
@@ -87,7 +89,7 @@ def define(
 
     Raises:
         UserError: `SYNTAX_ERROR`, `COLUMN_NOT_FOUND`, `TABLE_NOT_FOUND`, `DUPLICATE_COLUMN`, `GREEN_SOURCE`, …
-        Unsupported: `TIME_TRAVEL_SOURCE`.
+        Unsupported: `TIME_TRAVEL_SOURCE`, `METADATA_COLUMN`.
     """
     query = query.rstrip().rstrip(";").rstrip()
     namespace = session.namespace() if namespace is None else namespace
@@ -113,6 +115,8 @@ def define(
         output = runner.describe(pinned_free(details, catalogs, staged=staged))
     _check_output(output, query)
     details = replace(details, output=output, sources=_all_columns(session, semantics, sources, staged))
+    held = {use.name: use.all for use in details.sources}
+    refuse_metadata_columns(details, lambda: runner.describe(pinned_free(details, catalogs, held, staged)))
     keys, disabled = SourceKeys(catalog, staged).of(sources), plans.disabled_in_definitions
     details = replace(details, source_keys=keys, disabled_passes=disabled, ties=ties)
     refine, in_order = ties is not Ties.REFUSE, ties is Ties.REFINE_FLOATS
@@ -254,6 +258,12 @@ def _check_output(output: tuple[Column, ...], query: str) -> None:
         if column.name.lower().startswith(RESERVED_PREFIX):
             raise UserError(
                 "RESERVED_COLUMN", f"Column names beginning with {RESERVED_PREFIX} are Headrace's own: {column.name}."
+            )
+        if column.name.lower() in METADATA_COLUMNS:
+            raise UserError(
+                "RESERVED_COLUMN",
+                f"Tables of Iceberg cannot have a column {column.name}, which is Iceberg's own.",
+                hint="Give it another name with AS.",
             )
         if mentions(column.type, "void"):
             raise Unsupported(

@@ -11,18 +11,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from headrace.algebra.schema import Column
+from headrace.names import METADATA_COLUMNS
 from headrace.sources.postgres.type_mapping import TEXT, Mapped, mapped
 from headrace.sources.postgres.wal.pgoutput import Relation
-
-ICEBERG_OWN = frozenset(
-    {"_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id", "_last_updated_sequence_number"}
-)
-"""Iceberg's metadata columns; a table with a column of such a name cannot be read."""
 
 
 def is_kept_back(column: str) -> bool:
     """Return whether a column's name is reserved by Iceberg or Headrace."""
-    return column.lower() in ICEBERG_OWN or column.startswith("__hr_")
+    return column.lower() in METADATA_COLUMNS or column.startswith("__hr_")
 
 
 @dataclass(frozen=True, slots=True)

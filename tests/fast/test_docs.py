@@ -228,7 +228,7 @@ def test_statements_have_the_forms_that_messages_show(form: str) -> None:
     assert getattr(forms, form) in text_of("docs/sql.md")
 
 
-INNER = {"add_node", "land_for", "land_due", "due", "refuse_own_tables", "write_batch", "write_for"}
+INNER = {"add_node", "batches", "land_for", "land_due", "due", "refuse_own_tables", "write_batch", "write_for"}
 """Methods that other parts of Headrace call, and users have no need of."""
 
 

@@ -240,6 +240,10 @@ class Sinks:
         """Return the sinks that are due by their schedules, in what is written at once."""
         return self._deliverer(0.0).due(dt.datetime.now(dt.UTC))
 
+    def batches(self) -> tuple[Batch, ...]:
+        """Return all sinks, due or not, in what is written at once."""
+        return self._deliverer().batches()
+
     def write_batch(self, batch: Batch) -> None:
         """Write sinks that are due; who else writes them right now is not waited for.
 
@@ -295,7 +299,7 @@ class Sinks:
 
     def list(self) -> tuple[SinkInfo, ...]:
         """Return all sinks; reads the catalog only."""
-        found = self._deliverer().batches()
+        found = self.batches()
         held = {sink.name: batch.held for batch in found for sink in batch.sinks}
         now, infos = dt.datetime.now(dt.UTC), []
         with self._catalog.reading() as reader:

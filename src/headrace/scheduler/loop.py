@@ -209,6 +209,10 @@ class Scheduler:
         """Return whether refreshes are under way, or about to begin."""
         return not self._dispatch.idle
 
+    def is_catalog_away(self) -> bool:
+        """Return whether the catalog does not answer, or cannot be written, as was reported."""
+        return self._outage.lasts
+
     # ---- the loop
 
     def _loop(self, pool: ThreadPoolExecutor, stopping: threading.Event, results: list[RefreshResult]) -> None:

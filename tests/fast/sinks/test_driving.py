@@ -119,6 +119,58 @@ def test_a_target_that_hangs_holds_up_nobody() -> None:
     assert not told, "whoever writes tells of failures of sinks"
 
 
+def test_a_catalog_that_is_away_is_told_of_here_only_where_refreshes_do_not_meet_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    events, told, away = Events(), list[str](), [True]
+    events.subscribe(lambda event: told.append(event.message) if isinstance(event, Notice) else None)
+    begun, sinks = list[str](), [Work("a"), Work("b")]
+
+    def write(work: Work) -> None:
+        begun.append(work.name)
+        raise EnvironmentFault("CATALOG_READ_ONLY", "It cannot be written.", retryable=True)
+
+    def tried() -> None:
+        deliveries.begin()
+        until(lambda: not deliveries._running)
+
+    deliveries = Deliveries(lambda: sinks, write, events, lambda: sinks, lambda: away[0])
+    tried()
+    away[0] = False  # refreshes have met it, or are about to
+    tried()
+    assert (len(begun), told) == (4, [])
+    monkeypatch.setattr("headrace.scheduler.source_and_sink_work.workers.UNTOLD", 0.0)
+    tried()
+    tried()
+    assert len(told) == 1
+    deliveries.end(Patience(events, 60))
+
+
+def test_what_failed_and_was_dropped_is_forgotten() -> None:
+    events, told = Events(), list[str]()
+    events.subscribe(lambda event: told.append(event.message) if isinstance(event, Notice) else None)
+    sinks = [Work("a"), Work("b")]
+
+    def write(work: Work) -> None:
+        raise EnvironmentFault("STORE_UNAVAILABLE", "The store is away.", retryable=True)
+
+    def tried(*due: Work) -> None:
+        deliveries_due[:] = due
+        deliveries.begin()
+        until(lambda: not deliveries._running)
+
+    deliveries_due = list[Work]()
+    deliveries = Deliveries(lambda: deliveries_due, write, events, lambda: sinks)
+    tried(sinks[0])
+    tried()  # it waits for another try
+    tried(sinks[0])
+    assert len(told) == 1
+    del sinks[0]
+    tried(sinks[0])
+    assert len(told) == 2
+    deliveries.end(Patience(events, 60))
+
+
 def test_an_outage_is_told_once_for_all_sinks_and_nothing_is_begun_at_the_end() -> None:
     events, told, at_once, free = Events(), list[str](), threading.Event(), threading.Event()
     events.subscribe(lambda event: told.append(event.message) if isinstance(event, Notice) else None)
@@ -127,10 +179,10 @@ def test_an_outage_is_told_once_for_all_sinks_and_nothing_is_begun_at_the_end() 
     def write(work: Work) -> None:
         begun.append(work.name)
         if work in sinks[:3]:
-            raise EnvironmentFault("CATALOG_UNREACHABLE", "It is away.", retryable=True)
+            raise EnvironmentFault("STORE_UNAVAILABLE", "It is away.", retryable=True)
         free.wait(60)
 
-    deliveries = Deliveries(lambda: sinks, write, events)
+    deliveries = Deliveries(lambda: sinks, write, events, lambda: sinks)
     deliveries.begin()
     until(lambda: len(begun) == 3 + AT_ONCE)
     assert len(told) == 1

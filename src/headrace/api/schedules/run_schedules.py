@@ -150,6 +150,8 @@ def run(
         return RunSummary(planned=scheduler.plan())
     stop_requested, at_once = stopping or threading.Event(), threading.Event()
 
+    away = scheduler.is_catalog_away
+
     def patience() -> Patience:
         return scheduler.patience  # that of its run: what it has waited is not waited again
 
@@ -157,8 +159,8 @@ def run(
         if not once:
             with (
                 _signals(stop_requested, at_once),
-                landing(sources, events, scheduler.spark, patience, scheduler.wake, scheduler.is_refreshing),
-                delivering(sinks.due, sinks.write_batch, events, patience),
+                landing(sources, events, scheduler.spark, patience, scheduler.wake, scheduler.is_refreshing, away),
+                delivering(sinks.due, sinks.write_batch, events, patience, sinks.batches, away),
             ):
                 return _run(scheduler, stop_requested, at_once)
         # Ctrl-C still interrupts: there is nothing yet that could end with grace

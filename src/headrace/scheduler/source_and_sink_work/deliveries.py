@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 
 from headrace.errors import HeadraceError
@@ -27,6 +27,8 @@ class Deliveries(Workers[Due]):
         due: Says what is due.
         write: Writes it; a failure is remembered, with when to try again, by whoever writes.
         events: Told of failures that nobody foresaw.
+        batches: Gives all that there is, due or not.
+        away: Whether it was told that the catalog is away.
     """
 
     at_once = AT_ONCE
@@ -34,13 +36,25 @@ class Deliveries(Workers[Due]):
     doing = "writing"
     broke = "SINK_BROKE"
 
-    def __init__(self, due: Callable[[], Sequence[Due]], write: Callable[[Due], None], events: Events) -> None:
-        super().__init__(due, events)
+    def __init__(
+        self,
+        due: Callable[[], Sequence[Due]],
+        write: Callable[[Due], None],
+        events: Events,
+        batches: Callable[[], Sequence[Due]],
+        away: Callable[[], bool] = lambda: False,
+    ) -> None:
+        super().__init__(due, events, away)
         self._write = write
+        self._batches = batches
 
     def work(self, on: Due) -> None:
         """Write sinks."""
         self._write(on)
+
+    def there(self, due: Sequence[Due]) -> Collection[str]:
+        """Return the names of all batches; none that wait for another try are due."""
+        return {batch.name for batch in self._batches()}
 
     def expects(self, error: HeadraceError) -> bool:
         """Return whether a failure needs no word here: whoever writes tells of those of sinks."""
@@ -62,6 +76,8 @@ def delivering(
     write: Callable[[Due], None],
     events: Events,
     patience: Callable[[], Patience],
+    batches: Callable[[], Sequence[Due]] = tuple,
+    away: Callable[[], bool] = lambda: False,
 ) -> Iterator[None]:
     """Write sinks as they are due while the block lasts; wait a while at its end.
 
@@ -70,9 +86,11 @@ def delivering(
         write: Writes it.
         events: Told what nobody foresaw.
         patience: Says how long that is waited for.
+        batches: Gives all that there is, due or not.
+        away: Whether it was told that the catalog is away.
     """
     ended, moved = threading.Event(), threading.Event()
-    deliveries = Deliveries(due, write, events)
+    deliveries = Deliveries(due, write, events, batches, away)
 
     def heard(event: Event) -> None:
         if isinstance(event, RefreshFinished | GroupPublished | SinkWritten):

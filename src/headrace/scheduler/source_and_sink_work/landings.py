@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 
@@ -63,6 +63,7 @@ class Landings(Workers[DatabaseSource]):
         ended: Set where nothing more is to be landed.
         landed: Called when something was landed.
         refreshing: Whether refreshes are under way.
+        away: Whether it was told that the catalog is away.
     """
 
     at_once = AT_ONCE
@@ -78,8 +79,9 @@ class Landings(Workers[DatabaseSource]):
         ended: threading.Event,
         landed: Callable[[], None],
         refreshing: Callable[[], bool],
+        away: Callable[[], bool],
     ) -> None:
-        super().__init__(land.due, events)
+        super().__init__(land.due, events, away)
         self._land = land
         self._spark = spark
         self._ended = ended
@@ -108,6 +110,10 @@ class Landings(Workers[DatabaseSource]):
         with self._writes, self._spark.using():
             yield
 
+    def there(self, due: Sequence[DatabaseSource]) -> Collection[str]:
+        """Return the names of what is due: all sources are, all the time."""
+        return {source.name for source in due}
+
     def expects(self, error: HeadraceError) -> bool:
         """Return whether a failure only says that somebody else was there."""
         return error.code in PASSING
@@ -133,6 +139,7 @@ def landing(
     patience: Callable[[], Patience],
     landed: Callable[[], None] = lambda: None,
     refreshing: Callable[[], bool] = lambda: False,
+    away: Callable[[], bool] = lambda: False,
 ) -> Iterator[None]:
     """Land again and again while the block lasts.
 
@@ -145,9 +152,10 @@ def landing(
         patience: Says how long what is under way at the end is waited for; what outlasts that is left alone.
         landed: Called when something was landed.
         refreshing: Whether refreshes are under way.
+        away: Whether it was told that the catalog is away.
     """
     ended = threading.Event()
-    landings = Landings(land, events, spark, ended, landed, refreshing)
+    landings = Landings(land, events, spark, ended, landed, refreshing, away)
 
     def keep_landing() -> None:
         while not ended.is_set():

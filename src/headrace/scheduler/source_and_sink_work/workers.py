@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import ClassVar, Generic, Protocol, TypeVar
 
+from headrace.error_codes.outages import CATALOG_OUTAGES
 from headrace.errors import HeadraceError, InternalError
 from headrace.events import Event, Events, Notice
 from headrace.scheduler.patience import Patience, listed
+
+UNTOLD = 30.0
+"""Seconds for which the catalog's outages are left to refreshes, which meet them, too, and tell of them. Where these
+have not met one by then, perhaps only what is written here is refused."""
 
 SOON = 0.5
 """Seconds in which a thread that has nothing under way ends, so that nothing need be said of it."""
@@ -35,6 +41,7 @@ class Workers(ABC, Generic[Due]):
     Args:
         due: Says what is due.
         events: Told of failures that nobody foresaw.
+        away: Whether it was told that the catalog is away.
 
     Attributes:
         at_once: How many are worked on side by side; one that hangs holds a place.
@@ -49,12 +56,14 @@ class Workers(ABC, Generic[Due]):
     doing: ClassVar[str]
     broke: ClassVar[str]
 
-    def __init__(self, due: Callable[[], Sequence[Due]], events: Events) -> None:
+    def __init__(self, due: Callable[[], Sequence[Due]], events: Events, away: Callable[[], bool]) -> None:
         self._due = due
         self._events = events
+        self._away = away
         self._running: set[str] = set()
         self._lock = threading.Lock()
         self._told: dict[str, str] = {}
+        self._failing: dict[str, float] = {}  # since when the catalog is away, by name; not told
         self._left = False
         self._waiting: queue.SimpleQueue[Due | None] = queue.SimpleQueue()  # None: the end
         self._threads: list[threading.Thread] = []
@@ -64,14 +73,13 @@ class Workers(ABC, Generic[Due]):
         """Begin with what is due and is not under way; return how much that was."""
         try:
             due = self._due()
-        except HeadraceError as error:  # an outage of the catalog is told where refreshes look at it
-            if not error.retryable:
-                self._tell(error)
+            self._forget_dropped(due)
+        except HeadraceError as error:
+            self._tell(error)
             return 0
         except Exception as error:  # a thread that died without a word would work on nothing any more
             self._tell(InternalError(self.broke, f"Looking for {self.things} that are due broke: {error!r}."))
             return 0
-        self._told.pop("", None)
         started = 0
         for work in due:
             with self._lock:
@@ -133,6 +141,14 @@ class Workers(ABC, Generic[Due]):
         """Work on something that is due."""
 
     @abstractmethod
+    def there(self, due: Sequence[Due]) -> Collection[str]:
+        """Return the names of all that there is, due or not; asked only after something failed.
+
+        Args:
+            due: What is due.
+        """
+
+    @abstractmethod
     def expects(self, error: HeadraceError) -> bool:
         """Return whether a failure needs no word here."""
 
@@ -165,14 +181,35 @@ class Workers(ABC, Generic[Due]):
         except Exception as error:  # a thread that died without a word would leave it behind for ever
             failure = InternalError(self.broke, f"The {self.doing} of {on.name} broke: {error!r}.")
         else:
-            self._told.pop(on.name, None)
+            with self._lock:
+                self._well(on.name)
             return None
         self._tell(failure, on.name)
         return failure
 
-    def _tell(self, failure: HeadraceError, name: str = "") -> None:
-        """Tell of a failure once, until what failed goes well."""
+    def _well(self, name: str) -> None:
+        """Forget that something failed."""
+        self._told.pop(name, None)
+        self._failing.pop(name, None)
+
+    def _forget_dropped(self, due: Sequence[Due]) -> None:
+        """Forget what failed and is not there any more, and that looking for what is due failed."""
+        failed = (self._told.keys() | self._failing.keys()) - {""}
+        gone = failed.difference(self.there(due)) if failed else ()
         with self._lock:
+            for name in ("", *gone):
+                self._well(name)
+
+    def _tell(self, failure: HeadraceError, name: str = "") -> None:
+        """Tell of a failure once, until what failed goes well.
+
+        Of the catalog's outages only where nobody else does.
+        """
+        with self._lock:
+            if failure.retryable and failure.code in CATALOG_OUTAGES:
+                since = self._failing.setdefault(name, time.monotonic())
+                if self._away() or time.monotonic() - since < UNTOLD:
+                    return
             new = failure.message not in self._told.values()  # an outage is one for all of them
             self._told[name] = failure.message
         if new and not self._left:

@@ -6,6 +6,7 @@ from kit.long_tests import LONG
 from kit.verified_rounds import require_equal
 
 from headrace.api.facade import Headrace
+from headrace.reasons import FullReason
 from headrace.results.refresh_results import Mode
 
 VIEWS = {
@@ -79,6 +80,42 @@ def test_what_a_table_does_not_keep_is_computed_anew_and_compared(hr: Headrace, 
     hr.spark.sql(f"INSERT INTO {table} VALUES (5, 'B')")
     assert {result.mode for result in hr.refresh(names)} == {Mode.FULL}
     assert [v for v in hr.verify(names) if not v.ok] == []
+
+
+_EQUAL = "(SELECT k, v, s COLLATE UTF8_LCASE AS c FROM {t})"
+OF_EQUAL_TEXTS = {
+    "joined": "SELECT t.k, m COLLATE UTF8_BINARY AS m "
+    f"FROM {{t}} JOIN (SELECT v, max(c) AS m FROM {_EQUAL} GROUP BY v) AS g ON g.v = t.v",
+    "window": f"SELECT k, hex(min(c) OVER (PARTITION BY v)) AS h FROM {_EQUAL}",
+    "subquery": f"SELECT k, (SELECT max(c) FROM {_EQUAL} AS e WHERE e.v = t.v) COLLATE UTF8_BINARY AS m FROM {{t}}",
+    "distinct": "SELECT x, count(*) AS n "
+    f"FROM (SELECT DISTINCT v, hex(c) AS x FROM (SELECT DISTINCT v, c FROM {_EQUAL})) GROUP BY x",
+}
+COMPARED_ONLY = {
+    "counted": f"SELECT v, count(DISTINCT c) AS n FROM {_EQUAL} GROUP BY v",
+    "groups": f"SELECT count(*) AS n FROM (SELECT c FROM {_EQUAL} GROUP BY c)",
+    "greatest": f"SELECT e.k FROM {_EQUAL} AS e JOIN (SELECT v, max(c) AS m FROM {_EQUAL} GROUP BY v) AS g "
+    "ON g.v = e.v AND g.m = e.c",
+    "window": f"SELECT k, max(c) OVER (PARTITION BY v) = c AS greatest FROM {_EQUAL}",
+}
+
+
+def test_which_of_equal_texts_comes_out_does_not_show(hr: Headrace, ns: str) -> None:
+    table = f"lake.{ns}.t"
+    rows = "(1, 1, 'a'), (2, 1, 'b'), (3, 2, 'A'), (4, 2, NULL)"
+    hr.spark.sql(f"CREATE TABLE {table} USING iceberg AS SELECT * FROM VALUES {rows} AS t(k, v, s)")
+    for query in OF_EQUAL_TEXTS.values():
+        assert hr.validate(query.format(t=f"{ns}.t")).reason is FullReason.NOT_DETERMINISTIC
+    names = [f"{ns}.v{i}" for i in range(len(COMPARED_ONLY))]
+    for name, query in zip(names, COMPARED_ONLY.values(), strict=True):
+        hr.create_stream_table(name, query.format(t=f"{ns}.t"), refresh_mode="DIFFERENTIAL")
+    for change in (
+        f"INSERT INTO {table} VALUES (5, 1, 'B'), (6, 1, 'A'), (7, 2, 'a')",
+        f"DELETE FROM {table} WHERE k IN (1, 2, 3)",
+    ):
+        hr.spark.sql(change)
+        hr.refresh(names)
+        assert [v for v in hr.verify(names) if not v.ok] == []
 
 
 def test_what_cannot_be_compared_is_followed_as_a_whole(hr: Headrace, ns: str) -> None:

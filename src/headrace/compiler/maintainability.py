@@ -25,6 +25,7 @@ from headrace.algebra.tree import identity, walk
 from headrace.algebra.types import followed, groupable, mentions
 from headrace.compiler.compiled_view import CompiledView
 from headrace.compiler.inexact_values import inexact
+from headrace.sql.reader.functions.equal_texts import chosen_texts
 from headrace.sql.reader.functions.order_dependence import unsettled
 from headrace.sql.reader.functions.ties import FindKeys, LooseOrder, loose_orders
 from headrace.sql.reader.refusals import Refusal, not_maintained
@@ -81,7 +82,8 @@ class Undetermined:
 
 def undetermined_rows(tree: Relation, types_of: TypesOf, keys: FindKeys) -> Undetermined:
     """Return what may give other results for the same rows."""
-    return Undetermined(tuple(loose_orders(tree, types_of, keys)), unsettled(tree, types_of, keys))
+    choices = unsettled(tree, types_of, keys) + chosen_texts(tree, types_of)
+    return Undetermined(tuple(loose_orders(tree, types_of, keys)), choices)
 
 
 def _incomparable(output: tuple[Column, ...], tree: Relation | None) -> tuple[Refusal, ...]:

@@ -43,9 +43,9 @@ CODES = (
     ),
     ErrorCode(
         "SOURCE_LOST",
-        message="The connection to the source's server broke.",
-        cause="It restarted, or the network failed.",
-        remedy="Try again.",
+        message="The connection to the source's server broke, or was given up.",
+        cause="It restarted, the network failed, or it hangs: a stopped container, a disk that does not answer.",
+        remedy="Try again; [how long is waited](postgresql.md#before-you-start).",
         retry="yes",
     ),
     ErrorCode(

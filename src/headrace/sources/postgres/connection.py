@@ -8,10 +8,8 @@ may hold them: the name is kept, and the variable read whenever a connection is 
 from __future__ import annotations
 
 import logging
-import os
-import socket
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any
 
@@ -22,6 +20,7 @@ from headrace.connection_strings import EXACT_VALUES, PATIENCE, ConnectionString
 from headrace.errors import EnvironmentFault, UserError
 from headrace.sources.interruption import interruptible
 from headrace.sources.postgres.connection_faults import connection_error
+from headrace.sources.postgres.silence import ServerSilent, WatchedConnection, shut_down
 
 Connection = psycopg.Connection[tuple[object, ...]]
 
@@ -91,29 +90,29 @@ def connected(url: str, *, replication: bool = False) -> Iterator[Connection]:
     """
     with faults():
         try:
-            parameters = {**PATIENCE, **_STRINGS.parameters(url), "application_name": APPLICATION}
-            if replication:
-                parameters["replication"] = "database"
-            connection = psycopg.connect(**parameters, autocommit=True)  # type: ignore[arg-type]
+            connection = _opened(_STRINGS.parameters(url), **{"replication": "database"} if replication else {})
         except (psycopg.OperationalError, psycopg.ProgrammingError) as error:
             raise connection_error(error) from error
+        connection.another = partial(_another, url)
         with connection, breakable(connection):
             connection.execute("; ".join(f"SET {name} = '{value}'" for name, value in OPTIONS.items()))
             yield connection
 
 
+def _opened(parameters: Mapping[str, object], **more: Any) -> WatchedConnection:
+    given: dict[str, Any] = {**PATIENCE, **parameters, "application_name": APPLICATION, **more}
+    return WatchedConnection.connect(**given, autocommit=True)
+
+
+def _another(url: str, connection: WatchedConnection) -> WatchedConnection:
+    """Open another connection to the server that a connection is to."""
+    there = at_node(url, connection.info.host or None, connection.info.port)
+    return _opened(conninfo.conninfo_to_dict(there), prepare_threshold=None)
+
+
 def breakable(connection: Connection) -> AbstractContextManager[None]:
     """Have a connection be broken where the thread that uses it in a block is interrupted."""
-    return interruptible(partial(_shut_down, connection))
-
-
-def _shut_down(connection: Connection) -> None:
-    """Break a connection that another thread may be waiting for, as if the server had gone."""
-    with (
-        suppress(OSError, psycopg.Error),  # it is broken already
-        socket.socket(fileno=os.dup(connection.pgconn.socket)) as shared,
-    ):
-        shared.shutdown(socket.SHUT_RDWR)
+    return interruptible(partial(shut_down, connection))
 
 
 @contextmanager
@@ -181,12 +180,17 @@ def busy(error: psycopg.Error, who: str = "") -> EnvironmentFault:
 
 
 def lost(error: psycopg.Error) -> EnvironmentFault:
-    """Return the error for a connection that broke."""
+    """Return the error for a connection that broke, or was given up."""
+    hangs = isinstance(error, ServerSilent)
     return EnvironmentFault(
         "SOURCE_LOST",
-        "The connection to the source's PostgreSQL server broke.",
+        "The source's PostgreSQL server hangs: it was given up."
+        if hangs
+        else "The connection to the source's PostgreSQL server broke.",
         detail=str(error).strip(),
-        hint="Try again: what was not landed is still there.",
+        hint="See what its host, its disks and its processes do; nothing is lost: what was not landed is still there."
+        if hangs
+        else "Try again: what was not landed is still there.",
         retryable=True,
     )
 

@@ -1,0 +1,116 @@
+"""Servers that hold a connection and say nothing: processes that are stopped, and such as are only busy."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+import psycopg
+import pytest
+from kit.logical import LogicalServer
+from kit.mirrored import Follower, truth
+from kit.waiting import until
+
+from headrace.errors import EnvironmentFault
+from headrace.sources.postgres.connection import Connection, connected, faults
+from headrace.sources.postgres.silence import ServerSilent
+from headrace.sources.postgres.wal import slots
+from headrace.sources.postgres.wal.pgoutput_columns import Bytes
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, seconds in (("QUIET", 0.3), ("ANSWER", 2.0), ("IDLE", 1.5)):
+        monkeypatch.setattr(f"headrace.sources.postgres.silence.{name}_SECONDS", seconds)
+
+
+@contextmanager
+def stopped(processes: Sequence[int]) -> Iterator[None]:
+    """Processes that hang until the end of the block; what would hang with them is ended by then."""
+    rescue = threading.Timer(60, _signal, (processes, signal.SIGCONT))
+    rescue.start()
+    try:
+        _signal(processes, signal.SIGSTOP)
+        yield
+    finally:
+        rescue.cancel()
+        _signal(processes, signal.SIGCONT)
+
+
+def _signal(processes: Sequence[int], number: signal.Signals) -> None:
+    for process in processes:
+        os.kill(process, number)
+
+
+def test_a_process_that_hangs_is_given_up(url: str) -> None:
+    with connected(url) as connection:
+        pid = connection.info.backend_pid
+        with pytest.raises(ServerSilent) as silent, stopped([pid]):
+            connection.execute("SELECT 1")
+    with pytest.raises(EnvironmentFault, match="SOURCE_LOST") as told, faults():
+        raise silent.value
+    assert "hangs" in told.value.message
+    assert f"process {pid} " in (told.value.detail or "")
+    assert told.value.retryable
+
+
+def test_a_server_that_hangs_as_a_whole_is_given_up_sooner(
+    server: LogicalServer, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headrace.sources.postgres.silence.IDLE_SECONDS", 3600.0)
+    postmaster = psutil.Process(int((server.folder / "postmaster.pid").read_text().split()[0]))
+    with connected(f"{url}&connect_timeout=2") as connection:
+        processes = [process.pid for process in (postmaster, *postmaster.children(recursive=True))]
+        with pytest.raises(ServerSilent, match="answers nobody else"), stopped(processes):
+            connection.execute("SELECT 1")
+
+
+def test_a_process_that_is_busy_or_waits_for_a_lock_is_not_given_up(url: str, db: psycopg.Connection) -> None:
+    db.execute("CREATE TABLE orders (id int)")
+    busy = "FOR i IN 1..60 LOOP PERFORM pg_sleep(0.05); PERFORM count(*) FROM generate_series(1, 50000); END LOOP"
+    with connected(url) as connection:
+        connection.execute(f"DO $$ BEGIN {busy}; END $$")
+        with psycopg.connect(url) as holder:
+            holder.execute("LOCK TABLE orders")
+            threading.Timer(4, holder.rollback).start()
+            since = time.monotonic()
+            connection.execute("SELECT FROM public.orders")
+            assert time.monotonic() - since > 3
+
+
+def test_a_landing_from_a_process_that_hangs_ends_and_the_next_one_goes_on(
+    url: str, db: psycopg.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    db.execute("CREATE TABLE orders (id int PRIMARY KEY)")
+    follower = Follower(url, tmp_path / "spool", "orders")
+    follower.begin()
+    db.execute("INSERT INTO orders SELECT generate_series(1, 1000)")
+    peek, hanging = slots.peek, list[int]()
+
+    def stops(connection: Connection, *given: Any, **named: Any) -> Iterator[Bytes]:
+        hanging.append(connection.info.backend_pid)
+        _signal(hanging, signal.SIGSTOP)
+        return peek(connection, *given, **named)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(slots, "peek", stops)
+        rescue = threading.Timer(60, _signal, (hanging, signal.SIGCONT))
+        rescue.start()
+        try:
+            with pytest.raises(EnvironmentFault, match="SOURCE_LOST") as told:
+                follower.land()
+        finally:
+            rescue.cancel()
+            _signal(hanging, signal.SIGCONT)
+    assert f"process {hanging[0]} " in (told.value.detail or "")
+    until(lambda: not db.execute("SELECT FROM pg_replication_slots WHERE active").fetchall())
+    follower.land()
+    assert follower.rows("orders") == truth(db, "orders")
+    follower.capture().remove()

@@ -688,6 +688,35 @@ def test_columns_may_differ_by_case_alone(hr: Headrace, ns: str, mode: str) -> N
         hr.spark.conf.unset("spark.sql.caseSensitive")
 
 
+def test_options_by_which_a_text_is_read_otherwise_belong_to_the_definition(hr: Headrace, ns: str) -> None:
+    hr.spark.sql(f"CREATE TABLE lake.{ns}.t (a INT) USING iceberg")
+    hr.spark.sql(f"INSERT INTO lake.{ns}.t VALUES (1), (2), (3)")
+    queries = {
+        "spark.sql.ansi.relationPrecedence": "SELECT x.a, z.a AS b FROM {t} x, {t} y RIGHT JOIN {t} z "
+        "ON z.a = y.a AND y.a > 5",
+        "spark.sql.legacy.setopsPrecedence.enabled": "SELECT a FROM {t} UNION SELECT a + 1 FROM {t} INTERSECT SELECT 2",
+        "spark.sql.ansi.doubleQuotedIdentifiers": 'SELECT count("a") AS n, "a" AS x FROM {t} GROUP BY "a"',
+        "spark.sql.legacy.ctePrecedencePolicy": "WITH x AS (SELECT 1 AS b), "
+        "y AS (WITH x AS (SELECT 2 AS b) SELECT b FROM x) SELECT a, b FROM {t} CROSS JOIN y",
+    }
+    names = [f"{ns}.v{number}" for number in range(len(queries))]
+    for name, (option, query) in zip(names, queries.items(), strict=True):
+        text = query.format(t=f"lake.{ns}.t").replace('"', "'")
+        usual = {tuple(row) for row in hr.spark.sql(text).collect()}
+        hr.spark.conf.set(option, "LEGACY" if option.endswith("Policy") else "true")
+        try:
+            hr.create_stream_table(name, query.format(t=f"{ns}.t"))
+            expected = {tuple(row) for row in hr.spark.sql(query.format(t=f"lake.{ns}.t")).collect()}
+            assert hr.validate(query.format(t=f"{ns}.t")).reason is FullReason.OPERATOR_NOT_MAINTAINED
+        finally:
+            hr.spark.conf.unset(option)
+        assert {tuple(row) for row in hr.spark.table(f"lake.{name}").collect()} == expected != usual, option
+    hr.spark.sql(f"INSERT INTO lake.{ns}.t VALUES (4), (6), (NULL)")
+    hr.refresh(names)
+    assert [each for each in hr.verify(names) if not each.ok] == []
+    assert hr.spark.table(f"lake.{names[0]}").where("a IS NOT NULL").count() > 0
+
+
 def test_a_number_is_looked_for_among_texts_as_a_text(hr: Headrace, ns: str) -> None:
     """Without ANSI mode IN compares both as texts, though = compares them as numbers."""
     hr.spark.sql(f"CREATE TABLE lake.{ns}.t (x INT) USING iceberg")

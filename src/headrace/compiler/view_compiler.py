@@ -43,6 +43,7 @@ class ViewCompiler:
         describe_query: As `describe`, of the query's own text, refined or not; `describe` when None.
         case_sensitive: Whether column names differ by case.
         ansi: Whether the query runs in ANSI mode.
+        unusual: Options by which Spark reads texts in another way than usual.
         functions: The user's own functions of one row, by name, and whether they are deterministic.
         keys: Keys of the sources, as far as known: columns in which no two rows agree.
         optimizer: Runs the passes.
@@ -58,6 +59,7 @@ class ViewCompiler:
     describe_query: Describe | None = None
     case_sensitive: bool = False
     ansi: bool = True
+    unusual: frozenset[str] = frozenset()
     functions: Mapping[str, bool] | None = None
     keys: KeysOf = field(default_factory=dict)
     optimizer: Optimizer = field(default_factory=Optimizer)
@@ -90,6 +92,7 @@ class ViewCompiler:
             describe=describe,
             case_sensitive=self.case_sensitive,
             functions=self.functions,
+            unusual=self.unusual,
         )
 
     def _compiled(self, query: str) -> CompiledView:

@@ -133,11 +133,7 @@ def to_json(details: Details) -> dict[str, Any]:
     return {
         "query": details.query,
         "namespace": list(details.namespace),
-        "semantics": {
-            "time_zone": details.semantics.time_zone,
-            "ansi": details.semantics.ansi,
-            "case_sensitive": details.semantics.case_sensitive,
-        },
+        "semantics": _semantics_out(details.semantics),
         "output": _columns_out(details.output),
         "sources": [_source_out(use) for use in details.sources],
         "views": [
@@ -267,13 +263,23 @@ def columns_read(data: Mapping[str, Any], source: TableName) -> tuple[str, ...] 
 @_of_stored
 def semantics_of(data: Mapping[str, Any]) -> Semantics:
     """Return the settings of a stored definition."""
-    return Semantics(**data["semantics"])
+    own = data["semantics"]
+    return Semantics(**{**own, "unusual": tuple((name, value) for name, value in own.get("unusual", ()))})
 
 
 @_of_stored
 def namespace_of(data: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the namespace of a stored definition."""
     return tuple(data["namespace"])
+
+
+def _semantics_out(semantics: Semantics) -> dict[str, Any]:
+    """Return plain JSON values of settings.
+
+    What most definitions do not have is left out, so that they stay equal to those of before.
+    """
+    data = {"time_zone": semantics.time_zone, "ansi": semantics.ansi, "case_sensitive": semantics.case_sensitive}
+    return data | ({"unusual": [list(each) for each in semantics.unusual]} if semantics.unusual else {})
 
 
 def _generation_out(details: Details) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from headrace.catalog import RefreshMode, Status, StreamTable
 from headrace.definitions.creation_statement import creation_statement
 from headrace.definitions.details import Details, to_json
 from headrace.names import TableName
-from headrace.semantics import Semantics
+from headrace.semantics import SET_OPERATIONS_IN_ORDER, Semantics
 from headrace.sql.reader.syntax.statement_cursor import string_literal, string_value
 from headrace.statements.grammar import parse_script
 from headrace.statements.parsed_statements import CreateStreamTable, SparkStatement, Statement
@@ -105,6 +105,11 @@ def test_what_the_session_decides_stands_around_it() -> None:
         "SET spark.sql.ansi.enabled = false",
         "RESET spark.sql.session.timeZone",
         "RESET spark.sql.ansi.enabled",
+    ]
+    of_option = table(semantics=Semantics(unusual=((SET_OPERATIONS_IN_ORDER, "true"),)))
+    assert [s.sql for s in script(of_option) if isinstance(s, SparkStatement)] == [
+        f"SET {SET_OPERATIONS_IN_ORDER} = true",
+        f"RESET {SET_OPERATIONS_IN_ORDER}",
     ]
     text = creation_statement(table(semantics=semantics), CATALOGS, semantics)
     assert text == "CREATE STREAM TABLE shop.revenue\n  REFRESH MODE AUTO\n  AS\nSELECT 1;"

@@ -154,6 +154,7 @@ class Context:
         orders: Where the user's text orders rows by which something goes, by the place of that.
         origins_only: Whether only the origins of columns are asked for, so that values need not follow from sources.
         moving_literals: Texts of which Spark makes a time where it casts them, as written, each with its place.
+        unusual: Options of the session by which Spark reads texts in another way than usual.
     """
 
     cursor: Cursor
@@ -176,6 +177,7 @@ class Context:
     orders: dict[Place, OrderClause] = field(default_factory=dict)
     origins_only: bool = False
     moving_literals: dict[str, Place] = field(default_factory=dict)
+    unusual: frozenset[str] = frozenset()
 
     def trial(self) -> Context:
         """Return a context to read a part in whose findings may be dropped."""

@@ -16,6 +16,7 @@ from headrace.algebra.scalar import column, substitute
 from headrace.algebra.schema import Column
 from headrace.errors import Place, Unsupported, UserError
 from headrace.names import TableName
+from headrace.semantics import SET_OPERATIONS_IN_ORDER
 from headrace.sql.reader.context import (
     BoundCte,
     Context,
@@ -49,6 +50,7 @@ from headrace.sql.reader.syntax.query_shape import (
 )
 from headrace.sql.reader.tables.from_reader import FromReader
 from headrace.sql.reader.tables.lateral_groups import read_lateral
+from headrace.sql.reader.unusual_options import refuse_unusual, refuse_unusual_words
 from headrace.sql.references import references
 
 _MISUSED = "Spark chooses rows by their sessions, and groups by sessions again, before it has merged them."
@@ -86,6 +88,7 @@ def read(
     describe: Describe | None = None,
     case_sensitive: bool = False,
     functions: Mapping[str, bool] | None = None,
+    unusual: frozenset[str] = frozenset(),
     output: tuple[str, ...] | None = None,
     origins_only: bool = False,
 ) -> Reading:
@@ -98,6 +101,7 @@ def read(
         describe: Spark's own analysis of the query: its output columns. None: names are made up where Spark would.
         case_sensitive: Whether names differ by case.
         functions: The user's own functions of one row, by name, and whether they are deterministic.
+        unusual: Options of the session by which Spark reads texts in another way than usual.
         output: Its output columns, where they are known and Spark is not asked.
         origins_only: Whether the tree only has to tell where columns come from; a value in it need not follow from the
             sources then, as `rand()` does not.
@@ -111,6 +115,8 @@ def read(
     findings = Findings()
     context = _context(cursor, resolve, schema, findings, case_sensitive=case_sensitive, describe=describe)
     context.functions, context.origins_only = functions or {}, origins_only
+    context.unusual = unusual
+    refuse_unusual_words(context)
     try:
         found = _query(context, shape, {})
     except RecursionError:
@@ -244,6 +250,8 @@ def _combined(context: Context, operation: SetOperation, left: Output, right: Ou
     if operation.by_name:
         context.refuse_at(f"{operation.operator} BY NAME", operation.at)
         return left
+    if isinstance(operation.right, SetOperation):
+        refuse_unusual(context, SET_OPERATIONS_IN_ORDER, operation.right.at)
     if len(left.relation.columns) != len(right.relation.columns):
         if not (left.opaque or right.opaque):
             offset = context.cursor.offset(operation.at)
@@ -273,6 +281,7 @@ def _view(context: Context, name: TableName, view: ViewText, token: int) -> Outp
         read_ctes={},
         views=(*context.views, name),
     )
+    refuse_unusual_words(inner)
     output = _query(inner, shape, {})
     return FromReader(inner, {}).relabelled(output, view.columns, 0)
 

@@ -9,6 +9,7 @@ from headrace.algebra.relations import Filter, Join, Project, Relation, Scan, Va
 from headrace.algebra.scalar import Scalar, all_of, column, compose, equals
 from headrace.algebra.tree import identity
 from headrace.names import NOW
+from headrace.semantics import RELATION_PRECEDENCE
 from headrace.sql.reader.context import BoundCte, Context, Ctes, Output, ViewText
 from headrace.sql.reader.names.column_names import Names
 from headrace.sql.reader.names.resolve import lexemes_of, of_one_row, resolved, scalar_of
@@ -38,6 +39,7 @@ from headrace.sql.reader.tables.join_kinds import JoinKind, joined_as, kind_of, 
 from headrace.sql.reader.tables.lateral_item import Lateral
 from headrace.sql.reader.tables.pivot import pivoted
 from headrace.sql.reader.tables.unpivot import unpivoted
+from headrace.sql.reader.unusual_options import refuse_unusual
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,11 @@ class FromReader:
     def read(self, source: From) -> Joined:
         """Return the joined inputs."""
         joined = self._item(source.first)
+        listed = False
         for step in source.joins:
+            if listed and (step.kind != "," or step.extras):
+                refuse_unusual(self.context, RELATION_PRECEDENCE, step.at)
+            listed = listed or step.kind == ","
             joined = self._extras(self._join(joined, step), step.extras, None)
         return joined
 

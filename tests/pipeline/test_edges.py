@@ -688,6 +688,29 @@ def test_columns_may_differ_by_case_alone(hr: Headrace, ns: str, mode: str) -> N
         hr.spark.conf.unset("spark.sql.caseSensitive")
 
 
+def test_common_table_expressions_and_tables_may_differ_by_case_alone(hr: Headrace, ns: str) -> None:
+    hr.spark.sql(f"CREATE TABLE lake.{ns}.t (a INT) USING iceberg")
+    hr.spark.sql(f"INSERT INTO lake.{ns}.t VALUES (1), (2)")
+    hr.spark.conf.set("spark.sql.caseSensitive", "true")
+    hr.spark.sql(f"USE lake.{ns}")
+    try:
+        query = "WITH T AS (SELECT a + 10 AS a FROM t) SELECT t.a, T.a AS b FROM t CROSS JOIN T"
+        hr.create_stream_table(f"{ns}.own", query)
+        hr.create_stream_table(f"{ns}.full", f"{query} WHERE uuid() IS NOT NULL")
+        hr.spark.sql(f"CREATE VIEW lake.{ns}.v AS {query}")
+        hr.create_stream_table(f"{ns}.viewed", f"SELECT count(*) AS n FROM {ns}.v")
+        pinned = hr.at()
+        hr.spark.sql(f"INSERT INTO lake.{ns}.t VALUES (3)")
+        assert (pinned.sql(query).count(), pinned.table(f"{ns}.v").count()) == (4, 4)
+    finally:
+        hr.spark.sql("USE lake")
+        hr.spark.conf.unset("spark.sql.caseSensitive")
+    names = [f"{ns}.own", f"{ns}.full", f"{ns}.viewed"]
+    hr.refresh(names)
+    assert [each for each in hr.verify(names) if not each.ok] == []
+    assert hr.spark.table(f"lake.{ns}.full").count() == 9
+
+
 def test_options_by_which_a_text_is_read_otherwise_belong_to_the_definition(hr: Headrace, ns: str) -> None:
     hr.spark.sql(f"CREATE TABLE lake.{ns}.t (a INT) USING iceberg")
     hr.spark.sql(f"INSERT INTO lake.{ns}.t VALUES (1), (2), (3)")

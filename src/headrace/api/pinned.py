@@ -30,12 +30,18 @@ class Pinned:
         """
         catalogs = self._lazy.catalogs()
         full_name = qualify(split_identifier(name), self._lazy.namespace(), catalogs)
-        return self._lazy.session().sql(f"SELECT * FROM {self._state.expression(full_name, catalogs)}")
+        expression = self._state.expression(full_name, catalogs, case_sensitive=self._case_sensitive)
+        return self._lazy.session().sql(f"SELECT * FROM {expression}")
 
     def sql(self, query: str) -> DataFrame:
         """Return a query over tables in this state."""
         from headrace.spark.errors import translated
 
-        text = self._state.sql(query, self._lazy.namespace(), self._lazy.catalogs())
+        catalogs = self._lazy.catalogs()
+        text = self._state.sql(query, self._lazy.namespace(), catalogs, case_sensitive=self._case_sensitive)
         with translated(query):
             return self._lazy.session().sql(text)
+
+    @property
+    def _case_sensitive(self) -> bool:
+        return self._lazy.runner().semantics.case_sensitive

@@ -173,7 +173,8 @@ class ViewCompiler:
 
         None where it is not maintained so either.
         """
-        added = settled_choices(query, refusals, view_texts(query, self.resolve, self.schema)) if self.settle else ()
+        views = view_texts(query, self.resolve, self.schema, case_sensitive=self.case_sensitive)
+        added = settled_choices(query, refusals, views) if self.settle else ()
         if not added:
             return None
         further = replace(self._literally, refine=True, settle=self.settle - 1)

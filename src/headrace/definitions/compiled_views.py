@@ -181,6 +181,7 @@ def pinned_free(
         catalogs=catalogs,
         views=details.views,
         bind=bind,
+        case_sensitive=details.semantics.case_sensitive,
     )
 
 
@@ -198,5 +199,6 @@ def places_as_written(details: Details, catalogs: frozenset[str]) -> Iterator[No
                 catalogs=catalogs,
                 views=details.views,
                 bind=lambda name: details.read_as(name).sql,
+                case_sensitive=details.semantics.case_sensitive,
             )
         raise

@@ -87,7 +87,9 @@ def creation_statement(table: StreamTable, catalogs: frozenset[str], usual: Sema
 def _namespace_needed(table: StreamTable) -> tuple[str, ...]:
     """Return the namespace of names without one in the query; () where there are none."""
     namespace = namespace_of(table.details)
-    if namespace and any(len(reference.parts) == 1 for reference in references(table.details["query"])):
+    case_sensitive = semantics_of(table.details).case_sensitive
+    read = references(table.details["query"], case_sensitive=case_sensitive) if namespace else ()
+    if any(len(reference.parts) == 1 for reference in read):
         return namespace
     return ()
 

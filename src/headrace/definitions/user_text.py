@@ -50,6 +50,7 @@ def bind_text(
     views: Mapping[TableName, str],
     bind: Bind,
     default: str = LAKE,
+    case_sensitive: bool = False,
 ) -> str:
     """Replace every table name in a query.
 
@@ -60,9 +61,18 @@ def bind_text(
         views: Texts of the catalog views the query may go through.
         bind: Table expression for every relation that is no view.
         default: The catalog of names that have none.
+        case_sensitive: Whether names of common table expressions differ by case.
     """
-    found = _binding(query, namespace=namespace, catalogs=catalogs, views=views, bind=bind, default=default)
-    return substitute(*found)
+    text, replace = _binding(
+        query,
+        namespace=namespace,
+        catalogs=catalogs,
+        views=views,
+        bind=bind,
+        default=default,
+        case_sensitive=case_sensitive,
+    )
+    return substitute(text, replace, case_sensitive=case_sensitive)
 
 
 def own_place(
@@ -73,6 +83,7 @@ def own_place(
     catalogs: frozenset[str],
     views: Mapping[TableName, str],
     bind: Bind,
+    case_sensitive: bool = False,
 ) -> Place:
     """Return where in the query as written a place of its `bind_text` is.
 
@@ -83,16 +94,19 @@ def own_place(
         catalogs: Likewise.
         views: Likewise.
         bind: Likewise.
+        case_sensitive: Likewise.
 
     Returns:
         The same place where names of columns had to be rewritten, too.
     """
-    text, replace = _binding(query, namespace=namespace, catalogs=catalogs, views=views, bind=bind)
+    text, replace = _binding(
+        query, namespace=namespace, catalogs=catalogs, views=views, bind=bind, case_sensitive=case_sensitive
+    )
     if text != query:
         return place
-    before = substitute(text, replace).split("\n")[: place.line - 1]
+    before = substitute(text, replace, case_sensitive=case_sensitive).split("\n")[: place.line - 1]
     offset = sum(len(line) + 1 for line in before) + place.column - 1
-    return place_at(query, origin(query, replace, offset))
+    return place_at(query, origin(query, replace, offset, case_sensitive=case_sensitive))
 
 
 def _binding(
@@ -103,6 +117,7 @@ def _binding(
     views: Mapping[TableName, str],
     bind: Bind,
     default: str = LAKE,
+    case_sensitive: bool,
 ) -> tuple[str, Callable[[Reference], str]]:
     """Return the text whose table names are replaced, and their replacements."""
     resolve = resolver(namespace, catalogs, default=default)
@@ -110,7 +125,14 @@ def _binding(
     def expression_of(name: TableName) -> str:
         if name not in views:
             return bind(name)
-        inner = bind_text(views[name], namespace=name.namespace, catalogs=catalogs, views=views, bind=bind)
+        inner = bind_text(
+            views[name],
+            namespace=name.namespace,
+            catalogs=catalogs,
+            views=views,
+            bind=bind,
+            case_sensitive=case_sensitive,
+        )
         return f"(\n{inner}\n)"
 
     def replace(reference: Reference) -> str:
@@ -120,7 +142,7 @@ def _binding(
             expression += f" AS {quote(name.table)}"
         return expression
 
-    read = references(query)
+    read = references(query, case_sensitive=case_sensitive)
     expressions = {name: expression_of(name) for name in {resolve(r.parts) for r in read}}
     bare = {resolve(r.parts) for r in read if not r.has_alias}
     if subqueries := [name.parts for name in bare if expressions[name].startswith("(")]:
@@ -134,6 +156,7 @@ def relations_read(
     namespace: tuple[str, ...],
     catalogs: frozenset[str],
     view_text: Callable[[TableName], str | None],
+    case_sensitive: bool = False,
 ) -> tuple[tuple[TableName, ...], dict[TableName, str]]:
     """Return the relations that a query reads, and the views between.
 
@@ -142,6 +165,7 @@ def relations_read(
         namespace: The namespace of names that have none.
         catalogs: Spark's catalogs, by which names are resolved.
         view_text: Returns the text of a view; None for a table.
+        case_sensitive: Whether names of common table expressions differ by case.
 
     Returns:
         The relations in order of appearance, and the texts of the views by name, each after those that it reads.
@@ -154,7 +178,7 @@ def relations_read(
 
     def visit(text: str, inside: tuple[str, ...], through: tuple[TableName, ...]) -> None:
         resolve = resolver(inside, catalogs)
-        for reference in references(text):
+        for reference in references(text, case_sensitive=case_sensitive):
             name = resolve(reference.parts)
             if name in through:
                 raise circular_view(name)

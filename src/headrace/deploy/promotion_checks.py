@@ -45,7 +45,8 @@ def check_text(
         return name.sql if other == name else f"(SELECT * FROM {other.sql})"
 
     text = query.strip().rstrip(";")
-    return bind_text(text, namespace=(), catalogs=catalogs, views={}, bind=read)
+    case_sensitive = session.runner().semantics.case_sensitive
+    return bind_text(text, namespace=(), catalogs=catalogs, views={}, bind=read, case_sensitive=case_sensitive)
 
 
 def refuse_invalid(

@@ -289,6 +289,7 @@ def user_text(facts: Facts, catalogs: frozenset[str]) -> str:
         catalogs=catalogs,
         views=facts.details.views,
         bind=lambda name: facts.by_name[facts.details.read_as(name)].as_defined,
+        case_sensitive=facts.details.semantics.case_sensitive,
     )
 
 

@@ -60,8 +60,12 @@ class Reference:
     argument: bool = False
 
 
-def references(query: str) -> tuple[Reference, ...]:
+def references(query: str, *, case_sensitive: bool = False) -> tuple[Reference, ...]:
     """Find the tables a query names, in the order of the text, repeated ones included.
+
+    Args:
+        query: The text.
+        case_sensitive: Whether names of common table expressions differ by case.
 
     Raises:
         UserError: `SYNTAX_ERROR` with the place, when the text is no query.
@@ -69,40 +73,42 @@ def references(query: str) -> tuple[Reference, ...]:
     """
     shape, cursor = parse(query)
     try:
-        found = tuple(_Finder(cursor).of_query(shape, frozenset()))
+        found = tuple(_Finder(cursor, case_sensitive=case_sensitive).of_query(shape, frozenset()))
     except RecursionError as error:
         raise too_deep(cursor) from error
     return tuple(sorted(found, key=lambda reference: reference.start))
 
 
-def substitute(query: str, replacement: Callable[[Reference], str]) -> str:
+def substitute(query: str, replacement: Callable[[Reference], str], *, case_sensitive: bool = False) -> str:
     """Put something else in the place of every table name; every other character stays.
 
     Args:
         query: The text.
         replacement: Gives what stands in FROM for a reference. `TABLE name` becomes `SELECT * FROM …`.
+        case_sensitive: As for `references`.
     """
     pieces: list[str] = []
     at = 0
-    for start, end, text in _replaced(query, replacement):
+    for start, end, text in _replaced(query, replacement, case_sensitive=case_sensitive):
         pieces += [query[at:start], text]
         at = end
     return "".join(pieces) + query[at:]
 
 
-def origin(query: str, replacement: Callable[[Reference], str], offset: int) -> int:
+def origin(query: str, replacement: Callable[[Reference], str], offset: int, *, case_sensitive: bool = False) -> int:
     """Return where a character of what `substitute` makes of a query comes from.
 
     Args:
         query: The text.
         replacement: As for `substitute`.
         offset: A place in the result.
+        case_sensitive: As for `references`.
 
     Returns:
         The place in the query; of what replaced a table name, where that begins.
     """
     longer = 0
-    for start, end, text in _replaced(query, replacement):
+    for start, end, text in _replaced(query, replacement, case_sensitive=case_sensitive):
         if offset < start + longer:
             break
         if offset < start + longer + len(text):
@@ -111,8 +117,10 @@ def origin(query: str, replacement: Callable[[Reference], str], offset: int) -> 
     return offset - longer
 
 
-def _replaced(query: str, replacement: Callable[[Reference], str]) -> Iterator[tuple[int, int, str]]:
-    for reference in references(query):
+def _replaced(
+    query: str, replacement: Callable[[Reference], str], *, case_sensitive: bool
+) -> Iterator[tuple[int, int, str]]:
+    for reference in references(query, case_sensitive=case_sensitive):
         start, end = reference.whole or (reference.start, reference.end)
         text = replacement(reference)
         if reference.whole is not None:
@@ -137,20 +145,25 @@ _PARTS = "Make stream tables of common table expressions that are read several t
 
 
 class _Finder:
-    def __init__(self, cursor: Cursor) -> None:
+    def __init__(self, cursor: Cursor, *, case_sensitive: bool) -> None:
         self.cursor = cursor
+        self.case_sensitive = case_sensitive
         self.readings = 0
         self.within: dict[str, int] = {}
 
+    def fold(self, name: str) -> str:
+        """Return the name of a common table expression for comparing."""
+        return name if self.case_sensitive else name.lower()
+
     def of_query(self, query: Query, shadow: Shadow) -> Iterator[Reference]:
         if query.recursive:
-            shadow |= {cte.name.lower() for cte in query.ctes}
+            shadow |= {self.fold(cte.name) for cte in query.ctes}
         for cte in query.ctes:
             before = self.readings
             yield from self.of_query(cte.query, shadow)
-            self.within[cte.name.lower()] = self.readings - before
+            self.within[self.fold(cte.name)] = self.readings - before
             self.readings = before
-            shadow |= {cte.name.lower()}
+            shadow |= {self.fold(cte.name)}
         yield from self.of_body(query.body, shadow)
         yield from self.of_extras(query.extras, shadow)
         for item in query.pipes:
@@ -192,8 +205,8 @@ class _Finder:
     def of_item(self, item: Item, shadow: Shadow) -> Iterator[Reference]:
         match item:
             case TableItem():
-                table = len(item.parts) > 1 or item.parts[0].lower() not in shadow
-                self.count(1 if table else self.within.get(item.parts[0].lower(), 1), item.name[0])
+                table = len(item.parts) > 1 or self.fold(item.parts[0]) not in shadow
+                self.count(1 if table else self.within.get(self.fold(item.parts[0]), 1), item.name[0])
                 if table:
                     yield self.reference(item)
             case QueryItem():

@@ -71,6 +71,20 @@ def test_every_table_is_found_in_its_place(query: str) -> None:
     assert [(r.start, r.end) for r in references(text)] == spans
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "WITH A AS (SELECT 1 FROM «a»), b AS (TABLE A) SELECT * FROM A, «a», b, «B»",
+        "WITH RECURSIVE R(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM R JOIN «r») SELECT * FROM R",
+    ],
+)
+def test_names_of_common_table_expressions_may_differ_by_case(query: str) -> None:
+    text, spans = unmarked(query)
+    assert [(r.start, r.end) for r in references(text, case_sensitive=True)] == spans
+    assert substitute(text, lambda r: text[r.start : r.end], case_sensitive=True) == text
+    assert len(references(text)) < len(spans)
+
+
 @pytest.mark.parametrize("query", [q for q in QUERIES if "TABLE" not in q])
 def test_putting_back_what_was_there_changes_nothing(query: str) -> None:
     text, _ = unmarked(query)

@@ -64,12 +64,15 @@ class PinnedState:
             self._streams = frozenset(t.name for t in reader.stream_tables())
             self._time = reader.published_at(when) if isinstance(when, int) else when
 
-    def expression(self, name: TableName, catalogs: frozenset[str] = frozenset({LAKE})) -> str:
+    def expression(
+        self, name: TableName, catalogs: frozenset[str] = frozenset({LAKE}), *, case_sensitive: bool = False
+    ) -> str:
         """Return the table expression that reads a relation in this state.
 
         Args:
             name: The relation.
             catalogs: Catalogs the session knows.
+            case_sensitive: Whether names of common table expressions differ by case there.
 
         Raises:
             UserError: `TABLE_NOT_FOUND`, `HISTORY_EXPIRED`, or `NOT_PINNABLE` for a table outside `lake`.
@@ -90,8 +93,9 @@ class PinnedState:
                 namespace=view.namespace,
                 catalogs=catalogs | {STAGING},
                 views={},
-                bind=lambda inner: self.expression(inner, catalogs),
+                bind=lambda inner: self.expression(inner, catalogs, case_sensitive=case_sensitive),
                 default=view.catalog_among(catalogs),
+                case_sensitive=case_sensitive,
             )
             return f"({view.shown(text, name.table, self._describe)})"
         pin = self._pin(name, metadata(pointer.metadata_location))
@@ -112,14 +116,17 @@ class PinnedState:
         found = meta.snapshot_at(self._time) if self._time else None
         return Pin(meta, found.id if found else None)
 
-    def sql(self, query: str, namespace: tuple[str, ...], catalogs: frozenset[str]) -> str:
+    def sql(
+        self, query: str, namespace: tuple[str, ...], catalogs: frozenset[str], *, case_sensitive: bool = False
+    ) -> str:
         """Return a query with every table name replaced by its pinned expression."""
         return bind_text(
             query,
             namespace=namespace,
             catalogs=catalogs,
             views={},
-            bind=lambda name: self.expression(name, catalogs),
+            bind=lambda name: self.expression(name, catalogs, case_sensitive=case_sensitive),
+            case_sensitive=case_sensitive,
         )
 
 

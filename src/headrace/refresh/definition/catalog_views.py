@@ -14,10 +14,12 @@ class CatalogViews:
     Args:
         catalog: The catalog.
         catalogs: Spark's, by which names are resolved.
+        case_sensitive: Whether names of common table expressions differ by case.
     """
 
-    def __init__(self, catalog: Catalog, catalogs: frozenset[str]) -> None:
+    def __init__(self, catalog: Catalog, catalogs: frozenset[str], *, case_sensitive: bool = False) -> None:
         self._catalog = catalog
+        self._case_sensitive = case_sensitive
         self._catalogs = catalogs
         self._found: dict[TableName, tuple[str, ViewText] | None] = {}
 
@@ -43,6 +45,7 @@ class CatalogViews:
             views={},
             bind=lambda inner: inner.sql,
             default=view.catalog_among(self._catalogs),
+            case_sensitive=self._case_sensitive,
         )
         return view.shown(text, name.table, describe)
 

@@ -96,9 +96,12 @@ def define(
     runner = session.runner()
     semantics = runner.semantics if semantics is None else semantics
     catalogs = session.catalogs()  # of Spark, which runs by now, not of the project's settings alone
-    refuse_time_travel(query)
-    shown = CatalogViews(catalog, catalogs)
-    sources, views = relations_read(query, namespace=namespace, catalogs=catalogs, view_text=shown.text)
+    case_sensitive = semantics.case_sensitive
+    refuse_time_travel(query, case_sensitive=case_sensitive)
+    shown = CatalogViews(catalog, catalogs, case_sensitive=case_sensitive)
+    sources, views = relations_read(
+        query, namespace=namespace, catalogs=catalogs, view_text=shown.text, case_sensitive=case_sensitive
+    )
     _refuse_greens(sources, catalog, deployment)
     sources = tuple(dict.fromkeys(redirects.get(s, s) for s in sources))
     for source in sources:
@@ -188,13 +191,13 @@ def _all_columns(
     return tuple(SourceUse(name, columns, tuple(c.name for c in columns)) for name, columns in found)
 
 
-def refuse_time_travel(query: str) -> None:
+def refuse_time_travel(query: str, *, case_sensitive: bool = False) -> None:
     """Refuse a source pinned by the user, as it would never change.
 
     Raises:
         Unsupported: `TIME_TRAVEL_SOURCE`.
     """
-    for reference in references(query):
+    for reference in references(query, case_sensitive=case_sensitive):
         if reference.time_travel:
             raise Unsupported(
                 "TIME_TRAVEL_SOURCE",

@@ -80,6 +80,7 @@ def verify(name: TableName, *, catalog: Catalog, session: Session, heads: Cut, m
             catalogs=session.catalogs(),
             views=details.views,
             bind=lambda source: outside[details.read_as(source)],
+            case_sensitive=details.semantics.case_sensitive,
         )
         compared = _compare(name, runner, details.output, table, query)
     broken = _broken_keys(details, outside, runner)

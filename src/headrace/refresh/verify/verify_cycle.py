@@ -98,7 +98,12 @@ class TextFixpoint:
             return held if held.startswith("(") else f"(SELECT * FROM {held})"
 
         query = bind_text(
-            details.text, namespace=details.namespace, catalogs=self.catalogs, views=details.views, bind=bind
+            details.text,
+            namespace=details.namespace,
+            catalogs=self.catalogs,
+            views=details.views,
+            bind=bind,
+            case_sensitive=details.semantics.case_sensitive,
         )
         return f"SELECT * FROM (\n{query}\n) AS q({', '.join(quote(c.name) for c in details.output)})"
 

@@ -109,7 +109,7 @@ def read(
     Raises:
         UserError: `SYNTAX_ERROR`, `DUPLICATE_COLUMN`, or what `resolve`, `schema` and `describe` raise.
     """
-    sources = tuple(dict.fromkeys(_sources(query, resolve, schema, ())))
+    sources = tuple(dict.fromkeys(_sources(query, resolve, schema, (), case_sensitive=case_sensitive)))
     described = output if describe is None else tuple(c.name for c in describe(query))
     shape, cursor = parse(query)
     findings = Findings()
@@ -165,11 +165,13 @@ def _context(
     )
 
 
-def _sources(query: str, resolve: Resolve, schema: Schema, views: tuple[TableName, ...]) -> Iterator[TableName]:
+def _sources(
+    query: str, resolve: Resolve, schema: Schema, views: tuple[TableName, ...], *, case_sensitive: bool
+) -> Iterator[TableName]:
     """Yield the tables behind a query, with the place of the name in errors."""
     cursor = Cursor(query)
     places = {token.start: i for i, token in enumerate(cursor.tokens)}
-    for reference in references(query):
+    for reference in references(query, case_sensitive=case_sensitive):
         token = places[reference.start]
         context = _context(cursor, resolve, schema, Findings())
         name, found = context.table(reference.parts, token)
@@ -178,16 +180,16 @@ def _sources(query: str, resolve: Resolve, schema: Schema, views: tuple[TableNam
         elif name in views:
             raise circular_view(name)
         else:
-            yield from _sources(found.sql, found.resolve, schema, (*views, name))
+            yield from _sources(found.sql, found.resolve, schema, (*views, name), case_sensitive=case_sensitive)
 
 
-def view_texts(query: str, resolve: Resolve, schema: Schema) -> Iterator[str]:
+def view_texts(query: str, resolve: Resolve, schema: Schema, *, case_sensitive: bool = False) -> Iterator[str]:
     """Yield the texts of the views that a query reads, and of those which they read."""
-    for reference in references(query):
+    for reference in references(query, case_sensitive=case_sensitive):
         found = schema(resolve(reference.parts))
         if isinstance(found, ViewText):
             yield found.sql
-            yield from view_texts(found.sql, found.resolve, schema)
+            yield from view_texts(found.sql, found.resolve, schema, case_sensitive=case_sensitive)
 
 
 def circular_view(name: TableName) -> UserError:

@@ -13,6 +13,7 @@ from headrace.graph.dag import Dag
 from headrace.landing.source_watch import SourceWatch
 from headrace.names import LAKE, TableName
 from headrace.results.source_results import LandingResult, LastError, SourceCheck, SourceHealth, SourceInfo
+from headrace.sources.interruption import side_by_side
 from headrace.sources.registry import KINDS, kind_of, nodes_kind_of
 from headrace.sources.source_kind import SourceRequest, Tables, Told
 
@@ -32,6 +33,9 @@ Address = str | Sequence[str | Mapping[str, str]] | Mapping[str, str | Mapping[s
 
 Using = Callable[[], AbstractContextManager[object]]
 """A context that is entered while Spark is used."""
+
+AT_ONCE = 4
+"""Sources that are landed side by side where all are; each uses a few of the catalog's 15 connections."""
 
 PATIENCE_SECONDS = 60.0
 """Seconds to wait for others who land the same source, as `headrace run` nearly always does."""
@@ -413,22 +417,30 @@ class Sources:
             return reader.sources()
 
     def _land(
-        self, names: Iterable[str], until: threading.Event | None = None, using: Using = nullcontext
+        self, names: Sequence[str], until: threading.Event | None = None, using: Using = nullcontext
     ) -> tuple[tuple[LandingResult, ...], HeadraceError | None]:
-        results: list[LandingResult] = []
-        first: HeadraceError | None = None
+        """Land sources side by side; return results and the first failure in the order of the names."""
+        stop = threading.Event() if until is None else until
         lander = self._lander(PATIENCE_SECONDS if until is None else 0.0, using)
-        for name in names:
-            if until is not None and until.is_set():
-                break
+
+        def land(name: str) -> tuple[tuple[LandingResult, ...], HeadraceError | None]:
+            results: tuple[LandingResult, ...] = ()
             failure: HeadraceError | None = None
-            try:
-                results += lander.land(name, until)
-            except HeadraceError as error:
-                failure = error
-            first = first or failure
-            self._watch.landed(name, failure)
-        return tuple(results), first
+            if not stop.is_set():
+                try:
+                    results = lander.land(name, stop)
+                except HeadraceError as error:
+                    failure = error
+                self._watch.landed(name, failure)
+            return results, failure
+
+        if len(names) > 1:  # one alone is landed in this thread
+            self._lazy.adopt()
+            landed = side_by_side(land, names, AT_ONCE, stop)
+        else:
+            landed = {name: land(name) for name in names}
+        found = [landed[name] for name in names]
+        return sum((results for results, _ in found), ()), next((failure for _, failure in found if failure), None)
 
     def _read_by(self, tables: Iterable[TableName]) -> set[TableName]:
         dag = Dag(self._catalog.dependencies())

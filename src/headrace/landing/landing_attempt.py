@@ -43,6 +43,7 @@ from headrace.names import LAKE, TableName
 from headrace.refresh.held_leases import Held, holding_leases
 from headrace.results.source_results import LandingResult
 from headrace.sources.capture import Capture, Landing
+from headrace.sources.interruption import is_interrupted
 from headrace.sources.nodes.nodes_capture import NodesCapture
 from headrace.sources.registry import kind_of
 from headrace.sources.source_kind import Told
@@ -157,6 +158,8 @@ class LandingAttempts:
                 if landing.tables:
                     self._began(name, mode)
                 landing, moved = self._brought(source, capture, landing, leases)
+                if is_interrupted():  # whoever interrupted it is told that nothing was published
+                    raise KeyboardInterrupt
                 if landing.keep_position:
                     with stage_told(self.events, name, "publish"):
                         self._publish(before, source, landing, moved, leases())
@@ -166,7 +169,7 @@ class LandingAttempts:
                     self._ended(RefreshFinished(name, mode, *told))
             except BaseException as error:
                 self.catalog.reset_staging(stored, held=leases())
-                if isinstance(error, HeadraceError):
+                if isinstance(error, HeadraceError) and not is_interrupted():
                     self._failed(before, error)
                     if (
                         isinstance(capture, NodesCapture)

@@ -21,17 +21,21 @@ SLICE_SECONDS = 0.2
 
 
 class _Interruption:
-    """Breaks what threads have open, and what they open afterwards."""
+    """Breaks what threads have open, and what they open afterwards.
+
+    Attributes:
+        happened: Whether it has.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._open: dict[object, Callable[[], None]] = {}
-        self._happened = False
+        self.happened = False
 
     def happen(self) -> None:
         """Break everything."""
         with self._lock:
-            self._happened = True
+            self.happened = True
             for end in self._open.values():
                 end()
 
@@ -41,7 +45,7 @@ class _Interruption:
         key = object()
         with self._lock:
             self._open[key] = end
-            if self._happened:
+            if self.happened:
                 end()
         try:
             yield
@@ -52,6 +56,12 @@ class _Interruption:
 
 _CURRENT: ContextVar[_Interruption | None] = ContextVar("headrace_interruption", default=None)
 """The interruption of the current thread, and of those it starts in a copy of its context."""
+
+
+def is_interrupted() -> bool:
+    """Return whether the thread was interrupted: whatever fails then does because of that."""
+    interruption = _CURRENT.get()
+    return interruption is not None and interruption.happened
 
 
 @contextmanager

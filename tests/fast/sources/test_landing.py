@@ -37,6 +37,7 @@ from headrace.landing.source_leases import source_resource
 from headrace.refresh.held_leases import holding_leases
 from headrace.results.source_results import LandingResult
 from headrace.sources.capture import Json, Landing
+from headrace.sources.interruption import interruptible
 from headrace.sources.nodes.nodes_capture import NodesCapture, NodeSet
 from headrace.sources.postgres.postgres_kind import POSTGRES
 from headrace.sources.source_kind import SourceRequest
@@ -491,3 +492,45 @@ def test_a_source_that_is_being_added_keeps_nobody_from_landing_the_others(
     assert hr.run(once=True).landed
     assert Busy.reads == ["runs", "runs"]
     assert not [event for event in told if isinstance(event, Notice)]
+
+
+def test_sources_are_landed_side_by_side(hr: Headrace, monkeypatch: pytest.MonkeyPatch) -> None:
+    several(hr, monkeypatch, **dict.fromkeys("abcd", SourceStatus.ACTIVE))
+    together = threading.Barrier(4)
+
+    class Meets(Busy):
+        def land(self, position: Mapping[str, Any]) -> Landing:
+            together.wait(20)
+            if self.name in "bc":
+                raise EnvironmentFault("SOURCE_UNREACHABLE", f"{self.name} is away.", retryable=True)
+            return super().land(position)
+
+    monkeypatch.setattr(hr.sources, "_capture", Meets)
+    failure = hr.sources.land_for(None)
+    assert failure is not None
+    assert failure.message == "b is away."
+    assert sorted(Busy.reads) == ["a", "d"]
+
+
+def test_a_landing_that_is_interrupted_with_others_is_no_failure(hr: Headrace, monkeypatch: pytest.MonkeyPatch) -> None:
+    several(hr, monkeypatch, breaks=SourceStatus.ACTIVE, hangs=SourceStatus.ACTIVE, reads=SourceStatus.ACTIVE)
+    begun, told = threading.Barrier(3), list[object]()
+    hr.events.subscribe(told.append)
+
+    class Interrupted(Busy):
+        def land(self, position: Mapping[str, Any]) -> Landing:
+            begun.wait(20)
+            if self.name == "breaks":
+                raise LookupError
+            with interruptible(self.hangs.set):
+                assert self.hangs.wait(20)
+            if self.name == "hangs":
+                raise EnvironmentFault("SOURCE_LOST", "The connection broke.", retryable=True)
+            return replace(super().land(position), position={"lsn": 2}, keep_position=True)
+
+    monkeypatch.setattr(hr.sources, "_capture", Interrupted)
+    with pytest.raises(LookupError):
+        hr.sources.land()
+    assert hr.sources._source("hangs").failure is None
+    assert hr.sources._source("reads").position == {"lsn": 1}
+    assert not [event for event in told if isinstance(event, RefreshFailed)]

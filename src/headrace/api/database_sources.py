@@ -200,7 +200,7 @@ class Sources:
         """
         from headrace.landing.captured_tables import drop_tables
 
-        kind, mirrors = kind_of(self._source(name).kind), self._mirrors(name, tables)
+        kind, mirrors = kind_of(self._catalog.source(name).kind), self._mirrors(name, tables)
         own = [m.table for m in mirrors]
         dropped = drop_tables(self._lander(), name, lambda options: kind.without_tables(options, own), mirrors)
         return tuple(map(str, dropped))
@@ -224,7 +224,7 @@ class Sources:
         """Add a node to a source, as its kind names nodes; `add_shard` is for people."""
         from headrace.landing.captured_nodes import add_node
 
-        kind = nodes_kind_of(self._source(name).kind)
+        kind = nodes_kind_of(self._catalog.source(name).kind)
         return add_node(self._lander(), name, lambda options: kind.with_node(name, options, node))
 
     def drop_shard(self, name: str, shard: str) -> LandingResult:
@@ -239,7 +239,7 @@ class Sources:
         """
         from headrace.landing.captured_nodes import drop_node
 
-        kind = nodes_kind_of(self._source(name).kind)
+        kind = nodes_kind_of(self._catalog.source(name).kind)
         return drop_node(self._lander(), name, lambda options: kind.without_node(name, options, shard), shard)
 
     def move_shard(self, name: str, shard: str, url: str) -> LandingResult:
@@ -255,7 +255,7 @@ class Sources:
         """
         from headrace.landing.captured_nodes import move_node
 
-        kind = nodes_kind_of(self._source(name).kind)
+        kind = nodes_kind_of(self._catalog.source(name).kind)
         return move_node(self._lander(), name, lambda options: kind.moved_node(name, options, shard, url), shard)
 
     def land(self, name: str | None = None) -> tuple[LandingResult, ...]:
@@ -335,7 +335,7 @@ class Sources:
                 stopped one may be gone then, so that nothing is landed before another new snapshot succeeds.
         """
         if shards:
-            source = self._source(name)
+            source = self._catalog.source(name)
             nodes_kind_of(source.kind).require_nodes(name, source.options, shards)
         return self._lander().resnapshot(name, self._mirrors(name, tables), shards)
 
@@ -366,7 +366,7 @@ class Sources:
             UserError: `SOURCE_UNKNOWN`.
             EnvironmentFault: `SOURCE_UNREACHABLE`, `SOURCE_LOGIN_REFUSED`.
         """
-        source = self._source(name)
+        source = self._catalog.source(name)
         found = kind_of(source.kind).health(source, self._folder(name))
         if found.look is not None:
             self._watch.seen(source, found.look)
@@ -399,18 +399,14 @@ class Sources:
     def _add_tables(self, name: str, tables: Tables, said: Mapping[str, object]) -> LandingResult:
         from headrace.landing.captured_tables import add_tables
 
-        kind = kind_of(self._source(name).kind)
+        kind = kind_of(self._catalog.source(name).kind)
         names = kind.mirror_names(tables)
         return add_tables(self._lander(), name, lambda options: kind.with_tables(options, tables, said), names)
 
     def _mirrors(self, name: str, tables: Sequence[str]) -> tuple[TableName, ...]:
-        source = self._source(name)
+        source = self._catalog.source(name)
         named = kind_of(source.kind).named_mirrors(source, tables)
         return tuple(TableName(LAKE, (name,), mirror) for mirror in named)
-
-    def _source(self, name: str) -> DatabaseSource:
-        with self._catalog.reading() as reader:
-            return reader.source(name)
 
     def _all(self) -> tuple[DatabaseSource, ...]:
         with self._catalog.reading() as reader:
@@ -449,20 +445,26 @@ class Sources:
     def _lander(self, patience: float = PATIENCE_SECONDS, using: Using = nullcontext) -> Lander:
         from headrace.api.schedules.project_defaults import defaults_of
         from headrace.landing.lander import Lander
+        from headrace.landing.mirror_writer import MirrorWriter
 
         of = self._settings
-        return Lander(
+        writer = MirrorWriter(
             self._catalog,
             self._lazy,
             self._events,
             of.warehouse,
             of.format_version,
+            changes=self._changes,
+            defaults=defaults_of(of),
+        )
+        return Lander(
+            self._catalog,
+            self._events,
             self._capture,
+            writer,
             self._told,
             self._landings,
             patience=patience,
-            changes=self._changes,
-            defaults=defaults_of(of),
             using=using,
         )
 

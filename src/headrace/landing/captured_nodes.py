@@ -81,7 +81,7 @@ def drop_node(lander: Lander, name: str, change: Change, node: str) -> LandingRe
 
 def _active(lander: Lander, name: str, change: Change) -> DatabaseSource:
     """Return a source that is landed and can be changed so; nothing has been told to begin yet."""
-    source = lander.source(name)
+    source = lander.catalog.source(name)
     if source.status is not SourceStatus.ACTIVE:
         raise not_active(source, "Resume it, or take a new snapshot of a stopped one, and change its servers then.")
     change(source.options)
@@ -111,7 +111,7 @@ def _begun(lander: Lander, name: str, change: Change) -> tuple[LandingResult, Da
         return lander.renew(name, read, become), former
     except BaseException:  # an interrupt, too, must not leave a slot that keeps write-ahead log for ever
         with suppress(Exception):  # the error that is told is the one that made it fail
-            there = lander.source(name).options[NODES]
+            there = lander.catalog.source(name).options[NODES]
             for node, source in installed.items():
                 if there.get(node) != source.options[NODES][node]:
                     _only(lander, source, node).remove()

@@ -37,7 +37,7 @@ def add_tables(lander: Lander, name: str, change: Change, tables: Iterable[str])
         UserError: `SOURCE_NOT_ACTIVE`, `SOURCE_GATED`, `TABLE_EXISTS`, or what the capture finds; nothing was changed
             then.
     """
-    source = lander.source(name)
+    source = lander.catalog.source(name)
     if source.status is not SourceStatus.ACTIVE:
         raise not_active(source, "Resume it, or take a new snapshot of a stopped one, and add the tables then.")
     _refuse_gated(lander, source)
@@ -77,10 +77,10 @@ def drop_tables(lander: Lander, name: str, change: Change, mirrors: Sequence[Tab
     Raises:
         UserError: `SOURCE_UNKNOWN`, `SOURCE_NOT_ACTIVE`, `HAS_CONSUMERS`, `SOURCE_WITHOUT_TABLES`.
     """
-    _refuse_none(lander.source(name), mirrors)
+    _refuse_none(lander.catalog.source(name), mirrors)
     lander.refuse_read(name, mirrors)
-    with holding_leases(lander.catalog, resources_of(lander.source(name)), patience=lander.patience) as leases:
-        source = lander.source(name)
+    with holding_leases(lander.catalog, resources_of(lander.catalog.source(name)), patience=lander.patience) as leases:
+        source = lander.catalog.source(name)
         if source.position is None:
             raise not_active(source, f"It was never loaded: `headrace source drop {name}` drops all of it.")
         _refuse_none(source, mirrors)
@@ -88,7 +88,7 @@ def drop_tables(lander: Lander, name: str, change: Change, mirrors: Sequence[Tab
         options, own = change(source.options), tuple(mirrors)
         move = SourceMove(name, source.position, source.position, options=options, removes=own)
         lander.catalog.publish_or_settle(Publication(sources=(move,), deletes=stored, leases=leases()))
-        _tidy(lander, lander.source(name))
+        _tidy(lander, lander.catalog.source(name))
     return own
 
 

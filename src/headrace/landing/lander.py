@@ -14,9 +14,6 @@ from headrace.landing.landing_attempt import Become, LandingAttempts, Open, Read
 from headrace.landing.mirror_writer import MirrorWriter
 from headrace.landing.source_leases import resources_of
 from headrace.names import LAKE, TableName
-from headrace.physical.shared_changes import SharedChanges
-from headrace.ports import Session
-from headrace.refresh.groups.grouping import Defaults
 from headrace.refresh.held_leases import holding_leases
 from headrace.results.source_results import LandingResult
 from headrace.sources.capture import Capture, Landing
@@ -33,40 +30,31 @@ class Lander:
 
     Args:
         catalog: The catalog.
-        session: Gives the runner.
         events: Told what happens.
-        warehouse: Where tables are stored.
-        format_version: Iceberg format of new tables.
         open_capture: Opens captures.
+        writer: Writes mirrors.
         told: Code and message of the failure that was told last, by source; kept by the caller, so that a source that
             fails at every attempt is told of once.
         landings: How many landings were published, by source; kept by the caller, who opens captures by it.
         patience: Seconds to wait for others who land, or drop, the same source.
-        changes: Gives what keeps small changes for those who read mirrors.
-        defaults: What the project wants where a stream table says nothing.
         using: Entered while Spark is used: to write mirrors, not to read a server.
     """
 
     def __init__(
         self,
         catalog: Catalog,
-        session: Session,
         events: Events,
-        warehouse: str,
-        format_version: int,
         open_capture: Open,
+        writer: MirrorWriter,
         told: MutableMapping[str, tuple[str, str]],
         landings: MutableMapping[str, int] | None = None,
         patience: float = 0.0,
-        changes: Callable[[], SharedChanges] | None = None,
-        defaults: Defaults | None = None,
         using: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> None:
         self.catalog = catalog
         self.events = events
         self.open_capture = open_capture
         self.patience = patience
-        writer = MirrorWriter(catalog, session, events, warehouse, format_version, changes, defaults)
         published = {} if landings is None else landings
         self._attempts = LandingAttempts(catalog, events, open_capture, writer, told, published, patience, using)
 
@@ -126,7 +114,7 @@ class Lander:
             UserError: `SOURCE_NOT_ACTIVE` for some mirrors of a source that is on hold or stopped, and for some nodes
                 of one that is on hold.
         """
-        source = self.source(name)
+        source = self.catalog.source(name)
         stopped = source.status is SourceStatus.STOPPED
         if source.status is not SourceStatus.ACTIVE:
             if not mirrors and not nodes:
@@ -159,7 +147,7 @@ class Lander:
         Raises:
             HeadraceError: Nothing more was published than what the results of earlier calls said.
         """
-        source = self.source(name)
+        source = self.catalog.source(name)
         if source.status is SourceStatus.PAUSED:
             return ()
         if source.status is SourceStatus.STOPPED or source.position is None:
@@ -171,7 +159,7 @@ class Lander:
         results: list[LandingResult] = []
         while not results or not (results[-1].caught_up or (until is not None and until.is_set())):
             results.append(self._attempts.land(name))
-            if self.source(name).status is SourceStatus.PAUSED:
+            if self.catalog.source(name).status is SourceStatus.PAUSED:
                 break
         return tuple(results)
 
@@ -186,7 +174,7 @@ class Lander:
             UserError: `SOURCE_UNKNOWN`, `HAS_CONSUMERS`; `SOURCE_URL_INVALID`: nothing was dropped then.
             EnvironmentFault: `SOURCE_UNREACHABLE`, `SOURCE_LOGIN_REFUSED`; nothing was dropped then.
         """
-        source = self.source(name)
+        source = self.catalog.source(name)
         own = {m.name for m in source.mirrors}
         self.refuse_read(name, own)
         with holding_leases(self.catalog, resources_of(source), patience=self.patience) as leases:
@@ -202,10 +190,6 @@ class Lander:
             stored = tuple(t for m in source.mirrors for t in m.stored)
             self.catalog.publish_or_settle(Publication(source_drops=(name,), deletes=stored, leases=leases()))
         return tuple(sorted(own))
-
-    def source(self, name: str) -> DatabaseSource:
-        """Return a source as the catalog has it."""
-        return self._attempts.source(name)
 
     def refuse_read(self, name: str, mirrors: Collection[TableName]) -> None:
         """Refuse to drop mirrors that stream tables read.

@@ -100,11 +100,6 @@ class LandingAttempts:
         self.using = using
         self._under_way: set[str] = set()
 
-    def source(self, name: str) -> DatabaseSource:
-        """Return a source as the catalog has it."""
-        with self.catalog.reading() as reader:
-            return reader.source(name)
-
     def land(self, name: str) -> LandingResult:
         """Land what was committed since the last landing, or the first part of it."""
         return self._landed(name, lambda capture, source: capture.land(source.position or {}), "LAND")
@@ -141,8 +136,10 @@ class LandingAttempts:
 
     def _tried(self, name: str, read: Read, mode: str, become: Become) -> LandingResult:
         begin = time.perf_counter()
-        with holding_leases(self.catalog, resources_of(become(self.source(name))), patience=self.patience) as leases:
-            before = self.source(name)  # once more: another process may have landed meanwhile
+        with holding_leases(
+            self.catalog, resources_of(become(self.catalog.source(name))), patience=self.patience
+        ) as leases:
+            before = self.catalog.source(name)  # once more: another process may have landed meanwhile
             source = become(before)
             stored = [t for m in source.mirrors for t in m.stored]
             self._refuse_foreign(source, stored)
@@ -203,7 +200,7 @@ class LandingAttempts:
         with suppress(HeadraceError):  # the failure itself is told, whatever becomes of the note
             self.catalog.note_source_failure(name, error)
         self._read_all_after(name, error)
-        if error.code in kind_of(source.kind).stopping and self.source(name).position == source.position:
+        if error.code in kind_of(source.kind).stopping and self.catalog.source(name).position == source.position:
             # else another process, which has our lease by now, went on: that the slot was moved is its doing
             self.catalog.set_source_status(name, SourceStatus.STOPPED, error.code, error.message)
 

@@ -32,6 +32,7 @@ from headrace.events import (
 from headrace.landing.captured_nodes import add_node, drop_node, move_node
 from headrace.landing.captured_tables import add_tables
 from headrace.landing.lander import Lander
+from headrace.landing.mirror_writer import MirrorWriter
 from headrace.landing.shared_keys import KEY_ON_TWO_NODES
 from headrace.landing.source_leases import source_resource
 from headrace.refresh.held_leases import holding_leases
@@ -117,8 +118,12 @@ def catalog(hr: Headrace) -> Catalog:
     return catalog
 
 
+def writer(hr: Headrace) -> MirrorWriter:
+    return MirrorWriter(hr._catalog, hr._lazy, Events(), "file:///nowhere", 2)
+
+
 def lander(hr: Headrace, patience: float = 0.0) -> Lander:
-    return Lander(hr._catalog, hr._lazy, Events(), "file:///nowhere", 2, Still, {}, patience=patience)
+    return Lander(hr._catalog, Events(), Still, writer(hr), {}, patience=patience)
 
 
 @pytest.fixture
@@ -133,7 +138,7 @@ def sharded(hr: Headrace, monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable
     Installed.slots.update(slots)
 
     def behind(others: Callable[[], object] = lambda: None) -> Behind:
-        made = Behind(hr._catalog, hr._lazy, Events(), "file:///nowhere", 2, Installed, {})
+        made = Behind(hr._catalog, Events(), Installed, writer(hr), {})
         monkeypatch.setattr(made, "others", others)
         return made
 
@@ -278,7 +283,7 @@ def test_a_landing_that_another_has_overtaken_does_not_stop_the_source(
     monkeypatch.setattr(Still, "land", land)
     with pytest.raises(UserError, match="SLOT_LOST"):
         lander(hr).land("shop")
-    assert (lander(hr).source("shop").status is SourceStatus.STOPPED) is not overtaken
+    assert (hr._catalog.source("shop").status is SourceStatus.STOPPED) is not overtaken
 
 
 def test_nodes_that_nothing_is_landed_without_are_named_by_the_source(hr: Headrace, catalog: Catalog) -> None:
@@ -297,11 +302,11 @@ def test_nodes_that_nothing_is_landed_without_are_named_by_the_source(hr: Headra
         return NodesCapture(NodeSet({name: Node(source) for name in at}, {}, strict=True))
 
     def failures() -> dict[str, str]:
-        return dict(landing.source("shop").held)
+        return dict(hr._catalog.source("shop").held)
 
     events = Events()
     events.subscribe(told.append)
-    landing = Lander(hr._catalog, hr._lazy, events, "file:///nowhere", 2, opened, {})
+    landing = Lander(hr._catalog, events, opened, writer(hr), {})
     ended = threading.Event()
     ended.set()
     for _ in range(2):
@@ -342,20 +347,20 @@ def test_a_key_on_two_nodes_is_told_once_though_another_node_is_down_meanwhile(
 
     events = Events()
     events.subscribe(told.append)
-    landing = Lander(hr._catalog, hr._lazy, events, "file:///nowhere", 2, opened, {})
+    landing = Lander(hr._catalog, events, opened, writer(hr), {})
     monkeypatch.setattr(landing._attempts, "_brought", brought)
     for now_down, code in ([], KEY_ON_TWO_NODES), (["us"], "SOURCE_LOST"), ([], KEY_ON_TWO_NODES):
         down.clear()
         down.update(now_down)
         with pytest.raises(EnvironmentFault, match=code):
             landing.land("shop")
-        assert dict(landing.source("shop").held) == {"eu": KEY_ON_TWO_NODES} | dict.fromkeys(down, "SOURCE_LOST")
+        assert dict(hr._catalog.source("shop").held) == {"eu": KEY_ON_TWO_NODES} | dict.fromkeys(down, "SOURCE_LOST")
     assert [of.code for of in told if isinstance(of, RefreshFailed)] == [KEY_ON_TWO_NODES, "SOURCE_LOST"]
     twice.clear()
     ended = threading.Event()
     ended.set()
     landing.land("shop", ended)
-    assert dict(landing.source("shop").held) == {}
+    assert dict(hr._catalog.source("shop").held) == {}
 
 
 def test_a_move_that_fails_is_no_failure_of_the_shard_that_stays(hr: Headrace, sharded: Callable[..., Behind]) -> None:
@@ -368,11 +373,11 @@ def test_a_move_that_fails_is_no_failure_of_the_shard_that_stays(hr: Headrace, s
     def opened(source: DatabaseSource, _: object) -> NodesCapture:
         return NodesCapture(NodeSet({name: Gone(source) for name in source.options["nodes"]}, {}))
 
-    landing = Lander(hr._catalog, hr._lazy, Events(), "file:///nowhere", 2, opened, {})
+    landing = Lander(hr._catalog, Events(), opened, writer(hr), {})
     elsewhere = partial(POSTGRES.moved_node, "shop", node="s1", address="postgresql://b/x")
     with pytest.raises(EnvironmentFault, match="SOURCE_LOST"):
         move_node(landing, "shop", elsewhere, "s1")
-    assert dict(landing.source("shop").held) == {}
+    assert dict(hr._catalog.source("shop").held) == {}
 
 
 def test_tables_are_not_added_to_what_is_held_back(hr: Headrace, catalog: Catalog) -> None:
@@ -531,6 +536,6 @@ def test_a_landing_that_is_interrupted_with_others_is_no_failure(hr: Headrace, m
     monkeypatch.setattr(hr.sources, "_capture", Interrupted)
     with pytest.raises(LookupError):
         hr.sources.land()
-    assert hr.sources._source("hangs").failure is None
-    assert hr.sources._source("reads").position == {"lsn": 1}
+    assert hr._catalog.source("hangs").failure is None
+    assert hr._catalog.source("reads").position == {"lsn": 1}
     assert not [event for event in told if isinstance(event, RefreshFailed)]

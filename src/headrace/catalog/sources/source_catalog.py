@@ -18,6 +18,15 @@ class SourceCatalog:
     _database: Database
     _clock: Clock
 
+    def source(self, name: str) -> DatabaseSource:
+        """Return one database source.
+
+        Raises:
+            UserError: `SOURCE_UNKNOWN`.
+        """
+        with self._database.read() as connection:
+            return database_sources.one(connection, name)
+
     def create_source(self, name: str, kind: str, options: Json, mirrors: Sequence[Mirror]) -> DatabaseSource:
         """Write a new database source, status NEW.
 

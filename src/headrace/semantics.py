@@ -13,6 +13,7 @@ RELATION_PRECEDENCE = "spark.sql.ansi.relationPrecedence"
 CTE_PRECEDENCE = "spark.sql.legacy.ctePrecedencePolicy"
 SET_OPERATIONS_IN_ORDER = "spark.sql.legacy.setopsPrecedence.enabled"
 ORDER_BY_ORDINAL = "spark.sql.orderByOrdinal"
+TIMESTAMP_TYPE = "spark.sql.timestampType"
 
 READING: Mapping[str, str] = {
     QUOTED_NAMES: "false",
@@ -20,6 +21,7 @@ READING: Mapping[str, str] = {
     CTE_PRECEDENCE: "CORRECTED",
     SET_OPERATIONS_IN_ORDER: "false",
     ORDER_BY_ORDINAL: "true",
+    TIMESTAMP_TYPE: "TIMESTAMP_LTZ",
 }
 """Options by which Spark finds another meaning in the same text, each with its usual value."""
 

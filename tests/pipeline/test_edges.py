@@ -711,6 +711,35 @@ def test_common_table_expressions_and_tables_may_differ_by_case_alone(hr: Headra
     assert hr.spark.table(f"lake.{ns}.full").count() == 9
 
 
+def test_timestamps_stay_what_they_are_where_the_session_takes_the_word_otherwise(hr: Headrace, ns: str) -> None:
+    hr.spark.sql(f"CREATE TABLE lake.{ns}.t (k INT, l TIMESTAMP_LTZ, n TIMESTAMP_NTZ) USING iceberg")
+    at = "TIMESTAMP_LTZ '2024-06-01 0{}:00:00', TIMESTAMP_NTZ '2024-06-01 0{}:00:00'"
+    hr.spark.sql(f"INSERT INTO lake.{ns}.t VALUES (1, {at.format(1, 2)}), (2, {at.format(3, 4)})")
+    hr.spark.conf.set("spark.sql.session.timeZone", "Asia/Kolkata")
+    hr.spark.conf.set("spark.sql.timestampType", "TIMESTAMP_NTZ")
+    queries = {
+        "shown": "SELECT k, l, n, CAST('2024-01-01' AS TIMESTAMP) AS c FROM {t}",
+        "grouped": "SELECT l, max(n) AS m, min(l) AS least, count(*) AS c FROM {t} GROUP BY l",
+        "joined": "SELECT a.k, b.l, b.n FROM {t} AS a LEFT JOIN {t} AS b ON b.k = a.k + 1",
+        "united": "SELECT l FROM {t} UNION ALL SELECT n FROM {t}",
+    }
+    try:
+        for name, query in queries.items():
+            hr.create_stream_table(f"{ns}.{name}", query.format(t=f"{ns}.t"), refresh_mode="DIFFERENTIAL")
+            own = hr.spark.sql(query.format(t=f"lake.{ns}.t"))
+            stored = hr.spark.table(f"lake.{ns}.{name}")
+            assert stored.schema.simpleString() == own.schema.simpleString()
+            assert sorted(map(repr, stored.collect())) == sorted(map(repr, own.collect()))
+    finally:
+        hr.spark.conf.unset("spark.sql.timestampType")
+        hr.spark.conf.unset("spark.sql.session.timeZone")
+    names = [f"{ns}.{name}" for name in queries]
+    for change in (f"INSERT INTO lake.{ns}.t VALUES (3, {at.format(5, 6)})", f"DELETE FROM lake.{ns}.t WHERE k = 2"):
+        hr.spark.sql(change)
+        hr.refresh(names)
+        assert [each for each in hr.verify(names) if not each.ok] == [], change
+
+
 def test_options_by_which_a_text_is_read_otherwise_belong_to_the_definition(hr: Headrace, ns: str) -> None:
     hr.spark.sql(f"CREATE TABLE lake.{ns}.t (a INT) USING iceberg")
     hr.spark.sql(f"INSERT INTO lake.{ns}.t VALUES (1), (2), (3)")

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from headrace.algebra.facts import Call, Constant, Equality, Facts, Form, Named, facts_of, is_operand
+from headrace.algebra.types import in_sql
 from headrace.algebra.words import (
     CLOSING,
     OPENING,
@@ -101,7 +102,7 @@ def call_of(function: str, *arguments: Scalar) -> Scalar:
 
 def cast(value: Scalar, type_: str) -> Scalar:
     """Return a value as one of a type."""
-    words = (function_word("CAST"), OPENING, *_operand(value), operator("AS"), Word(Kind.LITERAL, type_, True))
+    words = (function_word("CAST"), OPENING, *_operand(value), operator("AS"), Word(Kind.LITERAL, in_sql(type_), True))
     return Scalar((*words, CLOSING), value.deterministic)
 
 

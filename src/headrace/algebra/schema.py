@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from headrace.algebra.types import in_sql
 from headrace.names import quote
 
 Found = TypeVar("Found")
@@ -28,7 +29,7 @@ class Column:
 
 def no_rows_sql(columns: Iterable[Column]) -> str:
     """Return a query of no rows of some columns."""
-    return f"SELECT {', '.join(f'CAST(NULL AS {c.type}) AS {quote(c.name)}' for c in columns)} WHERE false"
+    return f"SELECT {', '.join(f'CAST(NULL AS {in_sql(c.type)}) AS {quote(c.name)}' for c in columns)} WHERE false"
 
 
 def finding(named: Iterable[tuple[str, Found]]) -> Callable[[str], Found | None]:

@@ -24,6 +24,18 @@ def decimal(precision: int, scale: int) -> str:
     return f"decimal({min(precision, MAX_PRECISION)},{min(scale, MAX_PRECISION)})"
 
 
+_TIMESTAMP = re.compile(r"(?<![`\w])timestamp(?![`\w])(?!\s*:)", re.I)
+
+
+def in_sql(type_: str) -> str:
+    """Return a type as SQL has it: by `spark.sql.timestampType`, `timestamp` means another.
+
+    Args:
+        type_: Spark's text of the type, which has `timestamp_ntz` for the other one.
+    """
+    return _TIMESTAMP.sub("timestamp_ltz", type_)
+
+
 def is_integer(type_: str | None) -> bool:
     """Return whether a type is one of the integer types."""
     return (type_ or "").strip().lower() in INTEGERS

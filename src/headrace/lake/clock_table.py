@@ -57,4 +57,4 @@ def clock_change_sql(before: int | None, after: int | None) -> str:
 
 
 def _time(moment: int | None) -> str:
-    return "CAST(NULL AS TIMESTAMP)" if moment is None else f"timestamp_micros({moment}L)"
+    return "CAST(NULL AS TIMESTAMP_LTZ)" if moment is None else f"timestamp_micros({moment}L)"

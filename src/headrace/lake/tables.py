@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from headrace.algebra.schema import Column
-from headrace.algebra.types import mentions
+from headrace.algebra.types import in_sql, mentions
 from headrace.errors import Unsupported
 from headrace.names import RESERVED_PREFIX, STAGING, SYSTEM_NAMESPACE, WEIGHT, TableName, quote
 
@@ -127,7 +127,7 @@ def create_table(
         Unsupported: `TYPE_NOT_STORABLE` when this format cannot hold a column's type.
     """
     _check_types(columns, format_version)
-    body = ", ".join(f"{quote(c.name)} {c.type}" for c in columns)
+    body = ", ".join(f"{quote(c.name)} {in_sql(c.type)}" for c in columns)
     properties = {**table_properties(format_version, append_only=append_only), **further}
     options = ", ".join(f"{string_literal(k)} = {string_literal(v)}" for k, v in properties.items())
     return (

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from headrace.algebra.schema import Column
+from headrace.algebra.types import in_sql
 from headrace.errors import HeadraceError
 from headrace.lake.iceberg_types import ddl_type
 from headrace.lake.metadata import read_json
@@ -65,7 +66,7 @@ class ViewText:
 
 
 def _cast(column: Column) -> str:
-    return f"CAST({quote(column.name)} AS {column.type}) AS {quote(column.name)}"
+    return f"CAST({quote(column.name)} AS {in_sql(column.type)}) AS {quote(column.name)}"
 
 
 def read_view(location: str) -> ViewText:

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from headrace.algebra.schema import Column
+from headrace.algebra.types import in_sql
 from headrace.catalog import Mirror
 from headrace.errors import EnvironmentFault, UserError
 from headrace.lake.apply_change import (
@@ -272,5 +273,5 @@ def evolution(landed: LandedTable, meta: TableMeta) -> tuple[str, ...]:
     dropped = [name for name, type_ in has.items() if wanted.get(name) != type_]
     added = [c for c in landed.columns if has.get(c.name) != c.type]
     statements += [f"DROP COLUMN {quote(name)}" for name in dropped]
-    statements += [f"ADD COLUMN {quote(c.name)} {c.type}" for c in added]
+    statements += [f"ADD COLUMN {quote(c.name)} {in_sql(c.type)}" for c in added]
     return tuple(statements)

@@ -17,7 +17,7 @@ from headrace.sql.refinements import Refinement
 CLOCK_SQL = f"(SELECT {CLOCK_COLUMN} FROM {CLOCK.sql})"
 """The time of a refresh in a query."""
 
-SOME_TIME = f"(SELECT TIMESTAMP '1970-01-01 00:00:00' AS {CLOCK_COLUMN})"
+SOME_TIME = f"(SELECT TIMESTAMP_LTZ '1970-01-01 00:00:00' AS {CLOCK_COLUMN})"
 """The clock where only its column's type is asked for."""
 
 _FUNCTIONS = {

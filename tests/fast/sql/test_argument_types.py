@@ -68,8 +68,8 @@ def test_a_chain_is_cast_step_by_step() -> None:
         return [line.strip() for line in text(with_types(tree, describe)).splitlines() if "CAST" in line]
 
     assert cast("SELECT a FROM t UNION ALL SELECT b FROM t UNION ALL SELECT c FROM t") == [
-        "Project [CAST(`a` AS timestamp) AS a]",
-        "Project [CAST(CAST(`b` AS date) AS timestamp) AS b]",
+        "Project [CAST(`a` AS timestamp_ltz) AS a]",
+        "Project [CAST(CAST(`b` AS date) AS timestamp_ltz) AS b]",
     ]
 
 

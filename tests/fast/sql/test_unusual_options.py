@@ -10,7 +10,6 @@ from headrace.semantics import (
     CTE_PRECEDENCE,
     ORDER_BY_ORDINAL,
     QUOTED_NAMES,
-    READING,
     RELATION_PRECEDENCE,
     SET_OPERATIONS_IN_ORDER,
 )
@@ -43,7 +42,7 @@ def refused(query: str, *unusual: str) -> list[tuple[str, int | None]]:
     return [(refusal.construct, refusal.place and refusal.place.column) for refusal in found]
 
 
-@pytest.mark.parametrize("option", READING)
+@pytest.mark.parametrize("option", CONCERNED)
 def test_what_is_read_otherwise_is_refused(option: str) -> None:
     query = CONCERNED[option]
     place = query.index("^") + 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from headrace.algebra.schema import Column
+from headrace.algebra.types import in_sql
 from headrace.catalog import Stop, StreamTable
 from headrace.definitions.details import from_json
 from headrace.deploy.deployment_results import BrokenReader
@@ -35,7 +36,7 @@ def alterations(table: TableName, old: Sequence[Column], new: Sequence[Column]) 
     for place, column in enumerate(new):
         where = f"AFTER {quote(new[place - 1].name)}" if place else "FIRST"
         if column.name not in there:
-            out.append(f"ALTER TABLE {sql} ADD COLUMN {quote(column.name)} {column.type} {where}")
+            out.append(f"ALTER TABLE {sql} ADD COLUMN {quote(column.name)} {in_sql(column.type)} {where}")
         elif moved:
             out.append(f"ALTER TABLE {sql} ALTER COLUMN {quote(column.name)} {where}")
     for column in left:

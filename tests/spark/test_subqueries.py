@@ -81,6 +81,26 @@ def test_a_collation_that_is_named_compares_both_sides(runner: SparkRunner, view
     assert shown(maintained.step(fixture.case.windows[0])) == fixture.expected[0]
 
 
+SPARKS_OWN = {
+    "windows over aggregates beside GROUP BY ALL": """
+table    sales region STRING, product STRING, amount INT
+view     SELECT region, product, sum(amount) AS s, count(*) OVER (PARTITION BY region) AS n FROM sales GROUP BY ALL
+sales    +1 | EU | p1 | 10  +1 | EU | p1 | 20  +1 | EU | p2 | 5
+change   sales  +1 | EU | p2 | 1  +1 | US | p1 | 7
+expect   -1 | EU | p2 | 5 | 2  +1 | EU | p2 | 6 | 2  +1 | US | p1 | 7 | 1
+""",
+}
+"""Histories of what DuckDB reads otherwise, or not at all."""
+
+
+@pytest.mark.parametrize("name", SPARKS_OWN)
+def test_a_history_of_sparks_own(runner: SparkRunner, name: str) -> None:
+    fixture = parse(SPARKS_OWN[name].strip())
+    view = Maintained(SparkExecutor(runner.session), fixture.case)
+    for window, expected in zip(fixture.case.windows, fixture.expected, strict=True):
+        assert shown(view.step(window)) == expected
+
+
 def test_a_second_row_for_one_value_fails_as_the_query_does(runner: SparkRunner) -> None:
     """A subquery of one value with two rows is an error, whichever way the refresh goes."""
     text = """

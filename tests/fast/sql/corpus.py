@@ -275,6 +275,9 @@ LATERALS = (
 """LATERAL subqueries."""
 
 SPARK_QUERIES = (
+    "select a, b, count(*) over (partition by a) as n from t group by all",
+    "select a, sum(b) as s, max(sum(b)) over () as m, rank() over (order by sum(b)) as r from t group by all",
+    "select count(*) over () as n from t group by all",
     "select * from c natural join t",
     "select values.p from values (1, 'x'), (2, 'y') as values(p, q)",
     "table t",

@@ -65,6 +65,11 @@ def has_aggregate(lexemes: Lexemes) -> bool:
     return any(lexeme.role is Role.CALL and lexeme.parts[0] in AGGREGATES for lexeme in lexemes)
 
 
+def grouped_by_all(lexemes: Lexemes) -> bool:
+    """Return whether GROUP BY ALL groups by an expression: it calls no aggregate at all."""
+    return not any(lexeme.role in (Role.CALL, Role.WINDOW) and lexeme.parts[0] in AGGREGATES for lexeme in lexemes)
+
+
 def call_at(lexemes: Lexemes, at: int) -> Call:
     """Return the aggregate call whose name stands at `at`."""
     closing = closing_bracket(lexemes, at + 1)

@@ -28,7 +28,14 @@ from headrace.sql.reader.scalars.lexemes import (
     unbracketed,
     unquoted,
 )
-from headrace.sql.reader.select.aggregates import Grouping, UngroupedError, UnsupportedCallError, call_at, has_aggregate
+from headrace.sql.reader.select.aggregates import (
+    Grouping,
+    UngroupedError,
+    UnsupportedCallError,
+    call_at,
+    grouped_by_all,
+    has_aggregate,
+)
 from headrace.sql.reader.select.below_grouping import put_below
 from headrace.sql.reader.select.grouping_sets import GroupingSets, grouping_sets, hive_sets, sets_of, trails
 from headrace.sql.reader.select.order_clauses import texts_of, written
@@ -421,7 +428,10 @@ class SelectReader:
         if group is None:
             return self._key_lexemes()
         if group.all:
-            return [item.lexemes for item in items if not has_aggregate(item.lexemes)]
+            found = [item.lexemes for item in items if grouped_by_all(item.lexemes)]
+            for key in found:
+                of_one_row(self.context, key, "GROUP BY")
+            return found
         # GROUP BY () is one group over everything
         written = (unbracketed(self._lexemes(within)) for within in group.items)
         return [*(self._key(lexemes, items, scope) for lexemes in written if lexemes), *self._key_lexemes()]

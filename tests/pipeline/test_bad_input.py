@@ -43,6 +43,9 @@ def code_of(hr: Headrace, ns: str, query: str, name: str = "s", mode: str = "AUT
         ("SELECT k, _row_id AS r FROM {ns}.t", "METADATA_COLUMN"),
         ("SELECT k FROM {ns}.t AS x WHERE x._POS < 1", "METADATA_COLUMN"),
         ("SELECT k, IDENTIFIER('_file') AS f FROM {ns}.t", "METADATA_COLUMN"),
+        ("SELECT k, '${{spark.sql.shuffle.partitions}}' AS p FROM {ns}.t", "PARAMETER_UNBOUND"),
+        ("SELECT k, v + ${{env:HOME}} AS p FROM {ns}.t", "PARAMETER_UNBOUND"),
+        ("SELECT k, v AS __hr_x FROM {ns}.t -- ${{env:HOME}}", "RESERVED_COLUMN"),
         ("SELECT sum(s) FILTER (WHERE FROM {ns}.t", "SYNTAX_ERROR"),
     ],
 )

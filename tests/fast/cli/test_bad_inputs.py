@@ -67,6 +67,7 @@ BAD = [
     (["create", "shop.x", "SELECT k FROM shop.order"], 1, "Did you mean shop.orders?"),
     (["create", "shop.x", "SELECT 'open FROM shop.orders"], 1, "SYNTAX_ERROR"),
     (["create", "shop.x", "SELECT k FROM shop.orders VERSION AS OF 1"], 1, "TIME_TRAVEL_SOURCE"),
+    (["create", "shop.x", "SELECT '${env:HOME}' AS h FROM shop.orders"], 1, "PARAMETER_UNBOUND"),
     (["create", "shoop.x", "SELECT k FROM shop.orders"], 1, "Did you mean shop?"),
     (["create", "staging.shop.x", "SELECT 1"], 1, "INVALID_NAME"),
     (["create", "shop.revenue", "SELECT k FROM shop.orders"], 1, "--or-replace, or --if-not-exists"),

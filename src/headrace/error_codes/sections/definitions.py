@@ -156,8 +156,8 @@ CODES = (
     ),
     ErrorCode(
         "PARAMETER_UNBOUND",
-        message="The query has a parameter, `:name` or `?`.",
-        cause="A stream table is refreshed without a user who could give it a value.",
+        message="The query has a parameter, `:name` or `?`, or a variable, `${name}` or `${env:NAME}`.",
+        cause="A stream table is refreshed without a user who could give it a value, in sessions of many processes.",
         remedy="Write the value instead.",
         retry="no",
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -38,6 +39,7 @@ from headrace.refresh.definition.source_keys import SourceKeys
 from headrace.results.refresh_results import RefreshMode
 from headrace.schedule.options import Ties
 from headrace.semantics import Semantics
+from headrace.sql.reader.syntax.tokens import tokenize
 from headrace.sql.references import references
 from headrace.suggestions import suggesting_tables
 
@@ -88,7 +90,8 @@ def define(
         ties: What becomes of orders that leave ties.
 
     Raises:
-        UserError: `SYNTAX_ERROR`, `COLUMN_NOT_FOUND`, `TABLE_NOT_FOUND`, `DUPLICATE_COLUMN`, `GREEN_SOURCE`, …
+        UserError: `SYNTAX_ERROR`, `COLUMN_NOT_FOUND`, `TABLE_NOT_FOUND`, `DUPLICATE_COLUMN`, `GREEN_SOURCE`,
+            `PARAMETER_UNBOUND`, …
         Unsupported: `TIME_TRAVEL_SOURCE`, `METADATA_COLUMN`.
     """
     query = query.rstrip().rstrip(";").rstrip()
@@ -98,6 +101,7 @@ def define(
     catalogs = session.catalogs()  # of Spark, which runs by now, not of the project's settings alone
     case_sensitive = semantics.case_sensitive
     refuse_time_travel(query, case_sensitive=case_sensitive)
+    refuse_variables(query)
     shown = CatalogViews(catalog, catalogs, case_sensitive=case_sensitive)
     sources, views = relations_read(
         query, namespace=namespace, catalogs=catalogs, view_text=shown.text, case_sensitive=case_sensitive
@@ -204,6 +208,27 @@ def refuse_time_travel(query: str, *, case_sensitive: bool = False) -> None:
                 "A stream table cannot read a source at a fixed version, with options or by sample.",
                 hint="Read the table plainly; hr.at() reads the past.",
                 place=place_at(query, reference.start),
+            )
+
+
+_VARIABLE = re.compile(r"\$\{(?:\w+?:)?\S+?\}")
+"""Names in whose place Spark puts settings of the session and variables of the process, also in string literals."""
+
+
+def refuse_variables(query: str) -> None:
+    """Refuse a text in which each session puts a value of its own.
+
+    Raises:
+        UserError: `PARAMETER_UNBOUND`.
+    """
+    tokens = tokenize(query)
+    for found in _VARIABLE.finditer(query):
+        if any(token.start < found.end() and found.start() < token.end for token in tokens):  # else in a comment
+            raise UserError(
+                "PARAMETER_UNBOUND",
+                f"The query has a variable, {found[0]}: Spark puts a value of each session in its place.",
+                hint="Write the value in its place; '$' || '{x}' is such a text itself.",
+                place=place_at(query, found.start()),
             )
 
 

@@ -8,7 +8,7 @@ from headrace.errors import UserError, place_at
 from headrace.names import LAKE, TableName
 from headrace.ports import Session
 from headrace.refresh.definition.catalog_views import CatalogViews
-from headrace.refresh.definition.define import refuse_time_travel, relations_named
+from headrace.refresh.definition.define import refuse_time_travel, refuse_variables, relations_named
 from headrace.sql.references import references
 from headrace.suggestions import did_you_mean
 
@@ -41,6 +41,7 @@ def check_query(query: str, catalog: Catalog, session: Session) -> None:
     if session.started:
         return
     refuse_time_travel(query)
+    refuse_variables(query)
     namespace, catalogs = session.namespace(), session.catalogs()
     found = CatalogViews(catalog, catalogs)
     read, views = relations_read(query, namespace=namespace, catalogs=catalogs, view_text=found.text)

@@ -68,7 +68,7 @@ class RemoteTable:
         key: Columns that tell its rows apart at the end of every transaction; none for a bag.
         columns: The captured columns, in order.
         marks: A text that changes with what can change rows without a message: columns rewritten by ALTER TABLE,
-            partitions attached, detached or emptied, labels of enums.
+            partitions attached, detached (even if they are back) or emptied, labels of enums.
         partitioned: Its rows are in partitions.
         filenode: The file of its rows, which another one follows whenever they are rewritten; None where not known.
         listed: Its columns are those of a column list, which columns that are added later do not join.
@@ -96,10 +96,10 @@ class RemoteTable:
         return tuple((c.column, c.kept) for c in self.columns)
 
     @property
-    def leaves(self) -> frozenset[int]:
-        """Oids of the partitions that have its rows."""
-        parts = self.marks.partition(" ")[2].partition(" ")[0] if self.partitioned else ""
-        return frozenset(int(part.partition(":")[0]) for part in parts.split(",") if ":" in part)
+    def parts(self) -> frozenset[int]:
+        """Oids of its partitions, and theirs."""
+        marks = self.marks.partition(" ")[2].partition(" ")[0] if self.partitioned else ""
+        return frozenset(int(mark.partition(":")[0]) for mark in marks.split(",") if ":" in mark)
 
     @property
     def key_places(self) -> tuple[int, ...]:

@@ -212,8 +212,10 @@ SELECT c.oid::bigint, n.nspname, c.relname, c.relkind::text, c.relpersistence::t
             ) SELECT * FROM base WHERE typtype <> 'd') d
         WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped),
     concat_ws(' ',
-        CASE WHEN c.relkind = 'p' THEN (SELECT string_agg(p.oid || ':' || p.relfilenode, ',' ORDER BY p.oid)
-            FROM pg_partition_tree(c.oid) t JOIN pg_class p ON p.oid = t.relid WHERE t.isleaf) END,
+        CASE WHEN c.relkind = 'p' THEN (
+            SELECT string_agg(concat_ws(':', p.oid, p.relfilenode, i.xmin), ',' ORDER BY p.oid)
+            FROM pg_partition_tree(c.oid) t JOIN pg_class p ON p.oid = t.relid JOIN pg_inherits i ON i.inhrelid = p.oid
+            WHERE p.oid <> c.oid) END,
         (WITH RECURSIVE used (oid) AS (
                 SELECT a.atttypid FROM pg_attribute a
                 WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped

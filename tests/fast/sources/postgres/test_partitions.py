@@ -173,6 +173,66 @@ def test_a_captured_table_that_becomes_a_partition_of_another_is_told(
     follower.capture().remove()
 
 
+@pytest.mark.parametrize("way", [PostgresCapture, TriggerCapture])
+@pytest.mark.parametrize("between", ["away", "elsewhere"])
+def test_a_partition_that_was_written_to_while_it_was_detached(
+    url: str, parted: psycopg.Connection, tmp_path: Path, way: Way, between: str
+) -> None:
+    """Nothing tells of these rows: the partition is published, or captured, as the table's while it is attached."""
+    follower = Follower(url, tmp_path, "parted", way=way)
+    follower.begin()
+    attach = "ATTACH PARTITION high FOR VALUES FROM (100) TO (200)"
+    written = "UPDATE high SET v = 'z' WHERE id = 103", "DELETE FROM high WHERE id = 104"
+    if between == "elsewhere":  # where its own triggers do not fire
+        run(parted, "CREATE TABLE another (LIKE parted) PARTITION BY RANGE (id)")
+        written = tuple(statement.replace("high", "another") for statement in written)
+        written = (f"ALTER TABLE another {attach}", *written, "ALTER TABLE another DETACH PARTITION high")
+    run(parted, "ALTER TABLE parted DETACH PARTITION high", *written, f"ALTER TABLE parted {attach}", *CHANGES)
+    assert [t.name.table for landing in follower.land() for t in landing.tables if t.replaced] == ["parted"]
+    assert follower.rows("parted") == truth(parted, "parted")
+    run(parted, "UPDATE parted SET v = 'later' WHERE id IN (3, 103)")
+    assert not any(t.replaced for landing in follower.land() for t in landing.tables)
+    assert follower.rows("parted") == truth(parted, "parted")
+    follower.capture().remove()
+
+
+def test_a_partition_of_a_partition_that_was_written_to_while_both_were_detached(
+    url: str, parted: psycopg.Connection, tmp_path: Path
+) -> None:
+    run(parted, "CREATE TABLE upper PARTITION OF parted FOR VALUES FROM (200) TO (400) PARTITION BY RANGE (id)")
+    run(parted, "CREATE TABLE top PARTITION OF upper FOR VALUES FROM (300) TO (400)", "INSERT INTO top VALUES (300, 0)")
+    follower = Follower(url, tmp_path, "parted")
+    follower.begin()
+    run(parted, "ALTER TABLE parted DETACH PARTITION upper", "UPDATE upper SET v = 'z'")
+    run(parted, "ALTER TABLE parted ATTACH PARTITION upper FOR VALUES FROM (200) TO (400)", *CHANGES)
+    follower.land()
+    assert follower.rows("parted") == truth(parted, "parted")
+    follower.capture().remove()
+
+
+@pytest.mark.parametrize("limit", [1, 1_000_000])
+def test_a_partition_that_was_there_for_a_while(
+    url: str, parted: psycopg.Connection, tmp_path: Path, limit: int
+) -> None:
+    """The stream has its rows as the table's, and not that they have gone with it, or came with it."""
+    run(parted, "CREATE TABLE later (LIKE parted)", "ALTER TABLE later ADD PRIMARY KEY (id)")
+    run(parted, "INSERT INTO later VALUES (300, 1, 'came')", "CREATE TABLE beside (id int PRIMARY KEY)")
+    follower = Follower(url, tmp_path, "parted", "beside")
+    follower.begin()
+    run(parted, "INSERT INTO beside VALUES (1)", *CHANGES[:2])
+    run(parted, "ALTER TABLE parted ATTACH PARTITION later FOR VALUES FROM (300) TO (400)")
+    run(parted, "INSERT INTO parted VALUES (301, 1, 'b')", "UPDATE parted SET v = 'c' WHERE id IN (1, 300)")
+    run(parted, "ALTER TABLE parted DETACH PARTITION later", *CHANGES[2:], "INSERT INTO beside VALUES (2)")
+    landings = follower.land(limit)
+    assert follower.rows("parted") == truth(parted, "parted")
+    assert follower.rows("beside") == truth(parted, "beside")
+    assert [t.name.table for landing in landings for t in landing.tables if t.replaced] == ["parted"]
+    run(parted, "TRUNCATE parted, beside", "INSERT INTO parted VALUES (1, 1, 'anew')")
+    follower.land()
+    assert follower.rows("parted") == truth(parted, "parted")
+    follower.capture().remove()
+
+
 UNFIT = {
     "unlogged": "CREATE UNLOGGED TABLE beyond PARTITION OF bag FOR VALUES FROM (500) TO (600)",
     "foreign": "CREATE FOREIGN DATA WRAPPER f; CREATE SERVER s FOREIGN DATA WRAPPER f; "

@@ -198,13 +198,13 @@ def other_storage(connection: Connection, tables: Collection[RemoteTable]) -> di
         connection: To the coordinator.
         tables: The tables.
     """
-    oids = [oid for table in tables for oid in (table.oid, *table.leaves)]
+    oids = [oid for table in tables for oid in (table.oid, *table.parts)]
     methods = {int(str(oid)): str(name) for oid, name in connection.execute(_METHODS, (oids,)).fetchall()}
     found = {}
     for table in tables:
         if table.oid in methods:
             found[table.oid] = f"stored as {methods[table.oid]}"
-        elif of_parts := sorted({methods[leaf] for leaf in table.leaves if leaf in methods}):
+        elif of_parts := sorted({methods[part] for part in table.parts if part in methods}):
             found[table.oid] = f"partitioned, with a partition stored as {of_parts[0]}"
     return found
 

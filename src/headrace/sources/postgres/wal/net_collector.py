@@ -86,6 +86,7 @@ class Collector:
     last: Begin | None = None
     _misfits: set[int] = field(default_factory=set)
     _roots: dict[int, int] = field(default_factory=dict)
+    _root: int | None = None
     _keys: dict[int, frozenset[str]] = field(default_factory=dict)
     _unfit: dict[int, set[int]] = field(default_factory=dict)
     _old: dict[int, Places] = field(default_factory=dict)
@@ -95,7 +96,7 @@ class Collector:
     _bytes: int = 0
 
     def __post_init__(self) -> None:
-        self._roots = {leaf: table.oid for table in self.tables.values() for leaf in table.leaves}
+        self._roots = {leaf: table.oid for table in self.tables.values() for leaf in table.parts}
 
     def feed(self, blocks: Iterable[Bytes]) -> None:
         """Take in messages as they come from `pgoutput`."""
@@ -118,11 +119,13 @@ class Collector:
         """Take in a message that is not about a row."""
         if isinstance(message, Begin):
             self._skip = message.lsn < self.landed or (self.until is not None and message.lsn >= self.until)
-            self._begun = message
+            self._begun, self._root = message, None
         elif isinstance(message, Commit):
             self._commit(message)
         elif isinstance(message, Relation):
             self._relation(message)
+            table = self.tables.get(message.oid)
+            self._root = message.oid if table is not None and table.partitioned else None
         elif isinstance(message, Truncate) and not self._skip:
             for oid in message.oids:
                 if (changes := self._of(oid)) is not None:
@@ -163,8 +166,7 @@ class Collector:
             if (
                 self.tables[oid].filter is not None and UNCHANGED in message.new
             ):  # an UPDATE by which the row came to satisfy the condition
-                self.stale.add(oid)
-                self.changes.pop(oid, None)
+                self._outdated(oid)
                 return
             changes.insert(message)
         elif isinstance(message, Update):
@@ -175,8 +177,7 @@ class Collector:
     def _of(self, oid: int) -> KeyedChanges | WeighedChanges | None:
         """Return the changes of a table; None for tables not captured in this shape."""
         if oid in self._misfits or self._unfit.get(oid):
-            self.stale.add(oid)
-            self.changes.pop(oid, None)
+            self._outdated(oid)
             return None
         if oid in self.changes:
             return self.changes[oid]
@@ -184,6 +185,10 @@ class Collector:
         if table is None or oid in self.stale:
             return None
         return self.changes.setdefault(oid, changes_for(table.identity, table.key_places))
+
+    def _outdated(self, oid: int) -> None:
+        self.stale.add(oid)
+        self.changes.pop(oid, None)
 
     def _relation(self, message: Relation) -> None:
         table = self.tables.get(message.oid)
@@ -206,10 +211,13 @@ class Collector:
     def _partition(self, message: Relation) -> None:
         """Note a partition's shape, sent after its table's and before its first change.
 
-        Its changes come as those of the table; but of old rows they have what the partition's own identity tells.
+        Its changes come as those of the table; but of old rows they have what the partition's own identity tells. Where
+        the mirror was made without it, the stream lacks rows that came with it, and that others went with it again.
         """
         root = self._roots.get(message.oid)
         if root is None:
+            if self._root is not None and not self._skip:
+                self._outdated(self._root)
             return
         key, wanted = _key_of(message), self._keys.get(root, frozenset())
         unfit = self._unfit.setdefault(root, set())

@@ -41,39 +41,27 @@ LONGEST = (
 )
 """Files with long tests."""
 
-NOT_FOR_PLANS = frozenset(
+COMPILED = frozenset(
     {
-        "test_aligned.py",
-        "test_auto_capture.py",
-        "test_bank_transfers.py",
-        "test_blue_green.py",
-        "test_blue_green_graph.py",
-        "test_blue_green_groups.py",
-        "test_cycles.py",
-        "test_deployment_readers.py",
-        "test_deployment_trouble.py",
-        "test_following_postgres.py",
-        "test_fuses.py",
-        "test_gates.py",
-        "test_groups.py",
-        "test_layouts.py",
-        "test_life.py",
-        "test_maintain.py",
-        "test_postgres.py",
-        "test_postgres_many.py",
-        "test_postgres_tables.py",
-        "test_random_deployments.py",
-        "test_refresh_units.py",
-        "test_repair.py",
-        "test_shards.py",
-        "test_show_create.py",
-        "test_sink_transfers.py",
-        "test_sinks.py",
-        "test_source_kinds.py",
+        "test_broadcasts.py",
+        "test_explaining.py",
+        "test_functions.py",
+        "test_keys.py",
+        "test_moving_filters.py",
+        "test_operators.py",
+        "test_random_histories.py",
+        "test_sessions.py",
+        "test_shared_semijoins.py",
+        "test_suites.py",
+        "test_ties.py",
+        "test_time_windows.py",
+        "test_timeouts.py",
+        "test_tpch22.py",
     }
 )
-"""Files about what is committed, published, deployed, landed and delivered, whose queries are simple: `make test` has
-Spark interpret them. Other files, clusters and the long tests have it compile queries, as users do."""
+"""Files about operators, functions and plans, for which Spark writes and compiles code as it does for users. Other
+files are about what is committed, published, deployed, landed and delivered: `make test` has Spark interpret their
+queries, which takes a fifth less time; clusters and the long tests have it compile them all."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -132,7 +120,7 @@ def without_code(hr: Headrace) -> Iterator[None]:
 
 @pytest.fixture
 def interpreted(shared: Headrace, request: pytest.FixtureRequest) -> Iterator[None]:
-    if request.path.name in NOT_FOR_PLANS and not (LONG or ON_A_CLUSTER or OVER_CONNECT):
+    if request.path.name not in COMPILED and not (LONG or ON_A_CLUSTER or OVER_CONNECT):
         with without_code(shared):
             yield
     else:

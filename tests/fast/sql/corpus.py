@@ -75,6 +75,8 @@ QUERIES = (
     "select a, b, sum(c) from t group by 1, 2",
     "select a, sum(b) as s from t group by all",
     "select sum(b) as s from t group by all",
+    "select a, (select count(*) + 1 from t u where u.a = t.b group by all having count(*) < 2) as n from t",
+    "select a, n from t join lateral (select count(*) as n, max(b) from t u where u.a = t.b group by all) on n < 2",
     "select a, a + 1 as x, 'const' as k, sum(b) as s from t group by all",
     "select 'x' as k, sum(b) from t group by k",
     "select 'x' as k, sum(b) from t where false group by k",
@@ -275,9 +277,11 @@ LATERALS = (
 """LATERAL subqueries."""
 
 SPARK_QUERIES = (
+    "select a, (select 1 from t u where u.b = t.a group by all) as n from t",
+    "select a from t where not exists (select max(q) from (select a p, b q, c all from t) where p = t.b group by all)",
     "select a, b, count(*) over (partition by a) as n from t group by all",
     "select a, sum(b) as s, max(sum(b)) over () as m, rank() over (order by sum(b)) as r from t group by all",
-    "select count(*) over () as n from t group by all",
+    "select count(*) as c, count(*) over () as n from t group by all",
     "select * from c natural join t",
     "select values.p from values (1, 'x'), (2, 'y') as values(p, q)",
     "table t",

@@ -37,6 +37,7 @@ from headrace.sql.reader.select.aggregates import (
     has_aggregate,
 )
 from headrace.sql.reader.select.below_grouping import put_below
+from headrace.sql.reader.select.group_by_all import without_all
 from headrace.sql.reader.select.grouping_sets import GroupingSets, grouping_sets, hive_sets, sets_of, trails
 from headrace.sql.reader.select.order_clauses import texts_of, written
 from headrace.sql.reader.select.sessions import SessionWindow, session_window
@@ -44,7 +45,7 @@ from headrace.sql.reader.select.time_windows import TimeWindow, time_window
 from headrace.sql.reader.select.windows import Definitions, Windowing, has_window, named_window, with_definitions
 from headrace.sql.reader.spark_types import types_in
 from headrace.sql.reader.subqueries.subquery_reader import SubqueryReader
-from headrace.sql.reader.syntax.query_shape import Group, Range, Select
+from headrace.sql.reader.syntax.query_shape import Range, Select
 from headrace.sql.reader.syntax.tokens import Kind, Token
 from headrace.sql.reader.tables.from_reader import FromReader, Joined
 from headrace.sql.reader.tables.generators import VIEW, as_generator, generated, is_generator
@@ -107,10 +108,7 @@ class SelectReader:
                 self.context.refuse_at(extra.construct, extra.at)
         joined = self._source()
         self.rows, self.texts = joined.relation, texts_of(joined.scope)
-        if select.group is not None and select.group.all and joined.scope.knows(("all",)):
-            # a column of that name comes before the keyword
-            at = select.group.at + len(("GROUP", "BY"))
-            select = self.select = replace(select, group=Group(((at, at + 1),), False, (), select.group.at))
+        select = self.select = without_all(self.context, select, joined.scope)
         relation = self.subqueries.where(joined, select.where)
         self.span = time_window(self.context, select, relation, joined.scope)
         if self.span is None and self.given is None:

@@ -21,6 +21,7 @@ from headrace.sql.reader.refusals import not_maintained
 from headrace.sql.reader.scalars.booleans import conjuncts, has_subquery
 from headrace.sql.reader.scalars.lexemes import SCALAR, Lexeme, Lexemes, Role, split_alias
 from headrace.sql.reader.select.aggregates import has_aggregate
+from headrace.sql.reader.select.group_by_all import without_all
 from headrace.sql.reader.select.windows import has_window
 from headrace.sql.reader.syntax.query_shape import Query, Range, Select
 from headrace.sql.reader.tables.from_reader import FromReader
@@ -75,10 +76,22 @@ class Inner:
     items: tuple[Lexemes, ...]
 
 
-def query_at(context: Context, lexeme: Lexeme) -> Query:
-    """Return the query that a lexeme stands for."""
+def query_at(context: Context, ctes: Ctes, lexeme: Lexeme) -> Query:
+    """Return the query that a lexeme stands for, its block without GROUP BY ALL over aggregates."""
     context.cursor.at = lexeme.tokens[0]
-    return context.cursor.parse_query()
+    return _without_all(context, ctes, context.cursor.parse_query())
+
+
+def _without_all(context: Context, ctes: Ctes, query: Query) -> Query:
+    body = query.body
+    if query.ctes:  # its FROM may read them; with outer columns it is not maintained
+        return query
+    if isinstance(body, Query):
+        return replace(query, body=_without_all(context, ctes, body))
+    if not isinstance(body, Select) or body.source is None or body.group is None or not body.group.all:
+        return query
+    scope = FromReader(context.trial(), ctes).block(body).scope
+    return replace(query, body=without_all(context, body, scope))
 
 
 def deeper(context: Context, lexeme: Lexeme) -> Context:

@@ -46,7 +46,7 @@ def _only_rows(context: Context, body: Select) -> bool:
 def _only_groups(context: Context, body: Select) -> bool:
     """Return whether it has a plain GROUP BY, and nothing that drops or adds rows afterwards."""
     group = body.group
-    if group is None or group.all or group.extras or body.having is not None or body.extras:
+    if group is None or not group.items or group.extras or body.having is not None or body.extras:
         return False
     lexemes = [lexemes_of(context, within) for within in (*group.items, *body.items)]
     # GROUP BY () has a row over no rows, and a generator may have none

@@ -97,7 +97,7 @@ class Values:
 
     def _value(self, rows: Rows, lexeme: Lexeme, inner: bool) -> Lexemes:
         context = deeper(self.context, lexeme)
-        query = query_at(context, lexeme)
+        query = query_at(context, self.ctes, lexeme)
         output = alone(context, query, self.ctes)
         if output is None and self._does_more(context, query):
             return self._beside(context, rows, query, lexeme)

@@ -242,7 +242,7 @@ class SubqueryReader:
         lexeme = part.lexemes[-1]
         context = deeper(self.context, lexeme)
         reader = SubqueryReader(context, self.ctes)
-        query = query_at(context, lexeme)
+        query = query_at(context, self.ctes, lexeme)
         if lexeme.parts[0] == EXISTS:
             query = only_asked_for_rows(context, query)
         asked, negated = self._looked_for(rows, part)
@@ -291,7 +291,7 @@ class SubqueryReader:
         """
         lexeme = part.lexemes[-1]
         context = deeper(self.context, lexeme)
-        query = query_at(context, lexeme)
+        query = query_at(context, self.ctes, lexeme)
         if lexeme.parts[0] == EXISTS:
             query = only_asked_for_rows(context, query)
         body = one_row(context, query)

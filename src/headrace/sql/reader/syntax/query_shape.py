@@ -135,7 +135,7 @@ class Group:
     """GROUP BY.
 
     Args:
-        items: The grouping expressions.
+        items: The grouping expressions; without any, and anything else, all rows are one group.
         all: GROUP BY ALL.
         extras: ROLLUP, CUBE, GROUPING SETS.
     """

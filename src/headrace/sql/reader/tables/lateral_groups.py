@@ -31,6 +31,7 @@ from headrace.sql.reader.names.scope import Visible
 from headrace.sql.reader.scalars.booleans import conjuncts, has_subquery
 from headrace.sql.reader.scalars.lexemes import Lexemes, Role, input_lexeme, scalar
 from headrace.sql.reader.select.aggregates import Grouping, has_aggregate
+from headrace.sql.reader.select.group_by_all import without_all
 from headrace.sql.reader.select.limits import limited, ordering
 from headrace.sql.reader.select.select_reader import SelectReader
 from headrace.sql.reader.subqueries.decorrelation import beside_nothing, matched, over_nothing
@@ -90,7 +91,7 @@ class _Reader:
         asked = [lexemes_of(self.context, within) for within in (*select.items, select.having) if within is not None]
         if any(has_subquery(each) for each in asked):
             return None
-        select = replace(select, where=None, extras=())
+        select = without_all(self.context, replace(select, where=None, extras=()), rows.joined.scope)
         if select.group is None and any(has_aggregate(each) for each in asked):
             return self._single(select, rows)
         return self._several(select, rows)

@@ -211,6 +211,13 @@ def _sessions(dispute: Dispute) -> bool:
     return _writes(dispute, "session_window") and _drop(dispute.spark, "conditions", lambda fact: True)
 
 
+def _one_group(dispute: Dispute) -> bool:
+    def alike(theirs: Any, own: Any) -> bool:
+        return not (theirs[0] or theirs[1] or own[0]) and set(own[1]) == {COUNT}
+
+    return _match(dispute, "aggregates", alike)
+
+
 def _unread(dispute: Dispute) -> bool:
     """Calls that no column reads."""
     windows = not dispute.asks() and _drop(dispute.spark, "windows", lambda fact: True)
@@ -315,6 +322,7 @@ DIFFERENCES = (
     Difference(
         "in no set", "A column that GROUPING SETS leave out everywhere is CASE in the copies of rows.", _in_no_set
     ),
+    Difference("one group", "One group of all rows without aggregates has their count.", _one_group),
     Difference("unread", "What no column reads is left out.", _unread),
     Difference(
         "counts",

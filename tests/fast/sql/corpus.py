@@ -76,7 +76,7 @@ QUERIES = (
     "select a, sum(b) as s from t group by all",
     "select sum(b) as s from t group by all",
     "select a, (select count(*) + 1 from t u where u.a = t.b group by all having count(*) < 2) as n from t",
-    "select a, n from t join lateral (select count(*) as n, max(b) from t u where u.a = t.b group by all) on n < 2",
+    "select a, n from t join lateral (select count(*) as n from t u where u.a = t.b group by all) on n < 2",
     "select a, a + 1 as x, 'const' as k, sum(b) as s from t group by all",
     "select 'x' as k, sum(b) from t group by k",
     "select 'x' as k, sum(b) from t where false group by k",

@@ -1,4 +1,4 @@
-"""GROUP BY ALL in the words of other queries, so that whoever asks what a block groups by need not know of it.
+"""Says GROUP BY ALL in other words, so that who asks for the keys need not know of it.
 
 Where FROM has a column of that name it means the column. Otherwise it groups by the items that call no aggregate
 (`grouped_by_all`); where each one calls one, nothing is grouped by, and there is one row over no rows, too.

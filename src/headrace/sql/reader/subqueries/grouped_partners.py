@@ -19,6 +19,7 @@ from headrace.sql.reader.names.resolve import lexemes_of
 from headrace.sql.reader.scalars.booleans import has_subquery
 from headrace.sql.reader.scalars.lexemes import Lexeme, Lexemes, Role, in_brackets, input_lexeme, scalar, split_alias
 from headrace.sql.reader.select.aggregates import has_aggregate
+from headrace.sql.reader.select.windows import has_window
 from headrace.sql.reader.subqueries.correlation import (
     Filtered,
     Inner,
@@ -125,7 +126,7 @@ def one_row_met(
     def over(within: Range) -> Lexemes:
         lexemes, _ = split_alias(lexemes_of(context, within))
         names = [each.parts for each in lexemes if each.role is Role.NAME and not found.scope.knows(each.parts)]
-        if has_subquery(lexemes) or any(map(outer.scope.knows, names)):
+        if has_subquery(lexemes) or has_window(lexemes) or any(map(outer.scope.knows, names)):
             refuse(context, lexeme, "correlated subquery", _GROUPS)
         known = understood(context, lexemes, found.scope)
         if has_aggregate(known):

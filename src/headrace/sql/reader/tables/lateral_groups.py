@@ -34,6 +34,7 @@ from headrace.sql.reader.select.aggregates import Grouping, has_aggregate
 from headrace.sql.reader.select.group_by_all import without_all
 from headrace.sql.reader.select.limits import limited, ordering
 from headrace.sql.reader.select.select_reader import SelectReader
+from headrace.sql.reader.select.windows import has_window
 from headrace.sql.reader.subqueries.decorrelation import beside_nothing, matched, over_nothing
 from headrace.sql.reader.subqueries.single_value import checked, unordered
 from headrace.sql.reader.syntax.query_shape import Select
@@ -93,7 +94,8 @@ class _Reader:
             return None
         select = without_all(self.context, replace(select, where=None, extras=()), rows.joined.scope)
         if select.group is None and any(has_aggregate(each) for each in asked):
-            return self._single(select, rows)
+            # a window would be over the one row of each outer row
+            return None if any(map(has_window, asked)) else self._single(select, rows)
         return self._several(select, rows)
 
     def _rows(self, select: Select) -> _Rows | None:

@@ -89,6 +89,14 @@ sales    +1 | EU | p1 | 10  +1 | EU | p1 | 20  +1 | EU | p2 | 5
 change   sales  +1 | EU | p2 | 1  +1 | US | p1 | 7
 expect   -1 | EU | p2 | 5 | 2  +1 | EU | p2 | 6 | 2  +1 | US | p1 | 7 | 1
 """,
+    "rows without a time are in no window, also where EXISTS asks for rows": """
+table    users id INT
+table    events u INT, ts TIMESTAMP
+view     SELECT id FROM users WHERE EXISTS (SELECT 1 FROM events WHERE u = users.id GROUP BY window(ts, '1 hour').end)
+users    +1 | 1  +1 | 2
+change   events  +1 | 1 | NULL  +1 | 2 | 2024-01-01 00:00:00
+expect   +1 | 2
+""",
 }
 """Histories of what DuckDB reads otherwise, or not at all."""
 

@@ -277,6 +277,9 @@ LATERALS = (
 """LATERAL subqueries."""
 
 SPARK_QUERIES = (
+    "select c from t where exists (select 1 from o where o.id = t.c group by window(ts, '1 hour'))",
+    "select c from t where not exists (select max(f) from o where o.id = t.c group by window(ts, '1 day'), region)",
+    "select c from t where exists (select window(ts, '1 hour') from o where id = 3)",
     "select a, (select 1 from t u where u.b = t.a group by all) as n from t",
     "select a from t where not exists (select max(q) from (select a p, b q, c all from t) where p = t.b group by all)",
     "select a, b, count(*) over (partition by a) as n from t group by all",

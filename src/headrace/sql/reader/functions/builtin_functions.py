@@ -5,6 +5,7 @@ A function in none of these lists is unknown, a user's own for instance: nothing
 
 from __future__ import annotations
 
+from headrace.sql.reader.syntax.query_shape import SPANS
 from headrace.sql.reader.syntax.tokens import words
 
 SCALARS = words(
@@ -69,7 +70,7 @@ AGGREGATES = words(
 WINDOWS = words("cume_dist dense_rank lag lead nth_value ntile percent_rank rank row_number")
 """Functions that need an OVER clause."""
 
-TIME_WINDOWS = words("session_window window window_time")
+TIME_WINDOWS = SPANS | {"window_time"}
 """Functions by which Spark puts rows into spans of time; they leave rows out and repeat them."""
 
 GENERATORS = words(

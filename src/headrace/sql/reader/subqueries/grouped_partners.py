@@ -30,6 +30,7 @@ from headrace.sql.reader.subqueries.correlation import (
     understood,
 )
 from headrace.sql.reader.subqueries.decorrelation import matched
+from headrace.sql.reader.subqueries.existence_only import decides_rows
 from headrace.sql.reader.syntax.query_shape import Query, Range, Select
 
 UNEQUAL = "It reads outer columns whose equal values can be told apart, such as floats: 0.0 and -0.0."
@@ -122,6 +123,9 @@ def one_row_met(
     found, conditions = related(context, body, ctes, outer, lexeme, filtered)
     if asked and len(asked) != len(body.items):
         refuse(context, lexeme, lexeme.parts[0], "IN compares another number of values than the subquery has columns.")
+
+    if not asked and decides_rows(context, body):
+        refuse(context, lexeme, "correlated subquery", _GROUPS)
 
     def over(within: Range) -> Lexemes:
         lexemes, _ = split_alias(lexemes_of(context, within))

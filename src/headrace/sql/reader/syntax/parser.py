@@ -8,11 +8,13 @@ pass here, since Spark itself always judges the query too.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from headrace.errors import Unsupported, UserError, place_at
 from headrace.sql.reader.syntax import from_clause
 from headrace.sql.reader.syntax.cursor import Cursor
 from headrace.sql.reader.syntax.query_shape import (
+    SPANS,
     Body,
     Cte,
     Extra,
@@ -296,7 +298,8 @@ def _organization(cursor: Cursor) -> tuple[tuple[Extra, ...], tuple[Item, ...]]:
         if cursor.word in ("ORDER", "SORT", "CLUSTER", "DISTRIBUTE") and cursor.peek(1).word == "BY":
             cursor.at += 2
             name = f"{cursor.peek(-2).word} BY"
-            extras.append(Extra(name, at, cursor.skip_until(Cursor.at_clause), harmless=True))
+            within = cursor.skip_until(Cursor.at_clause)
+            extras.append(Extra(name, at, within, harmless=not _calls_span(cursor, within)))
         elif cursor.sees("LIMIT", "ALL"):
             cursor.at += 2
         elif cursor.word in ("LIMIT", "OFFSET", "WINDOW"):
@@ -308,6 +311,12 @@ def _organization(cursor: Cursor) -> tuple[tuple[Extra, ...], tuple[Item, ...]]:
             extras.append(_pipe(cursor, at, pipes))
         else:
             return tuple(extras), tuple(pipes)
+
+
+def _calls_span(cursor: Cursor, within: Range) -> bool:
+    """Return whether a function is called there for whose sake rows are left out."""
+    tokens = cursor.tokens[within[0] : within[1]]
+    return any(each.word.lower() in SPANS and after.text == "(" for each, after in pairwise(tokens))
 
 
 def _pipe(cursor: Cursor, at: int, pipes: list[Item]) -> Extra:

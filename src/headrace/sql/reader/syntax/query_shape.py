@@ -19,6 +19,10 @@ class Alias:
     columns: tuple[str, ...] = ()
 
 
+SPANS = frozenset({"session_window", "window"})
+"""Functions that put rows into spans of time: wherever one is called, Spark leaves out the rows without a time."""
+
+
 @dataclass(frozen=True, slots=True)
 class Extra:
     """A construct that the reader does not translate.

@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from headrace.algebra.plain_values import in_plain_values
 from headrace.algebra.relations import Stored
 from headrace.algebra.schema import no_rows_sql
 from headrace.definitions.details import Details
@@ -105,7 +106,8 @@ class TextFixpoint:
             bind=bind,
             case_sensitive=details.semantics.case_sensitive,
         )
-        return f"SELECT * FROM (\n{query}\n) AS q({', '.join(quote(c.name) for c in details.output)})"
+        rows = f"SELECT * FROM (\n{query}\n) AS q({', '.join(quote(c.name) for c in details.output)})"
+        return in_plain_values(rows, details.output)  # what other members read is as it is stored
 
     def _differs(self, name: TableName, before: str) -> bool:
         columns = tuple(c.name for c in self.texts[name].details.output)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from headrace.api.facade import Headrace
-from headrace.errors import UserError
+from headrace.errors import EnvironmentFault, UserError
 
 
 @pytest.fixture
@@ -81,3 +81,20 @@ def test_keys_of_stream_tables_follow_from_their_queries(hr: Headrace, tables: s
     hr.create_stream_table(f"{ns}.g", several, or_replace=True)
     assert hr.refresh(f"{ns}.n").reason == "DEFINITION_CHANGED"
     assert hr.verify(f"{ns}.n").ok
+
+
+def test_a_key_that_goes_while_a_lease_is_waited_for(hr: Headrace, tables: str) -> None:
+    """What is computed by it then is not published."""
+    ns = tables
+    hr.create_stream_table(f"{ns}.p", f"SELECT customer, count(*) AS n FROM {ns}.o GROUP BY customer")
+    query = f"SELECT c.id, c.name FROM {ns}.c WHERE EXISTS (SELECT 1 FROM {ns}.p WHERE p.customer = c.id)"
+    hr.create_stream_table(f"{ns}.r", query)
+    creator, name = hr._engine().creator, hr._name(f"{ns}.r")
+    hr.sql(f"INSERT INTO {ns}.o VALUES (5, 1, 50)")
+    group = creator.plan_group((name,), hr._heads())
+    hr.sql(f"CREATE OR REPLACE STREAM TABLE {ns}.p AS SELECT customer, amount AS n FROM {ns}.o")
+    with pytest.raises(EnvironmentFault, match="INPUT_NOT_READY"):
+        group.run()
+    assert hr.verify(f"{ns}.r").ok
+    hr.refresh(f"{ns}.r")
+    assert hr.verify(f"{ns}.r").ok

@@ -99,7 +99,13 @@ def out_of_date(details: Details, keys: SourceKeys) -> bool:
     known: Mapping[TableName, Keys] = details.source_keys
     if any(not set(keys.declared.get(use.name, ())) <= set(known.get(use.name, ())) for use in details.sources):
         return True
+    return bool(lost_keys(details, keys))
+
+
+def lost_keys(details: Details, keys: SourceKeys) -> frozenset[TableName]:
+    """Return the sources with a key that is gone and that a table's plan rests on."""
+    known: Mapping[TableName, Keys] = details.source_keys
     if not (known and details.rests_on_keys):
-        return False
+        return frozenset()
     now = keys.of([use.name for use in details.sources])
-    return any(not set(then) <= set(now.get(name, ())) for name, then in known.items())
+    return frozenset(name for name, then in known.items() if not set(then) <= set(now.get(name, ())))

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from headrace.catalog import Catalog, Publication, StreamTable, resource_of
 from headrace.catalog.relations import not_found
+from headrace.definitions.details import from_json
 from headrace.errors import EnvironmentFault, HeadraceError
 from headrace.frontier import Frontier
 from headrace.names import TableName
@@ -19,6 +20,7 @@ from headrace.refresh import gather_facts
 from headrace.refresh.cut.cut import Cut, Head
 from headrace.refresh.cut.observe import Observation
 from headrace.refresh.definition.redefinition import NO_REDEFINITIONS, Redefine, Redefinition, Redefinitions
+from headrace.refresh.definition.source_keys import SourceKeys, lost_keys
 from headrace.refresh.fuses.fuse import UNRESOLVED, Resolution
 from headrace.refresh.groups.cycle_refresher import Circle, CycleRefresher
 from headrace.refresh.groups.cycle_rules import in_cycle, parts
@@ -221,9 +223,26 @@ class GroupRefresh:
         Args:
             along: What else becomes visible with them.
         """
+        self._refuse_lost_keys()
         self._results |= self._publishing.publish(self._done, self._leases(), self._order.group, along)
         self._stack.close()
         return tuple(self._results[name] for name in self._order.names)
+
+    def _refuse_lost_keys(self) -> None:
+        """Refuse to publish what may have been computed by a key that its source had lost.
+
+        Definitions were looked at before the leases were waited for, and take none on what they read.
+
+        Raises:
+            EnvironmentFault: `INPUT_NOT_READY`.
+        """
+        if self._order.redefine is not None:  # it has looked at them under the leases
+            return
+        keys = SourceKeys(self._catalog)
+        for name in self._order.names:
+            for source in lost_keys(from_json(self._tables[name].details), keys):
+                if source in self._tables and source not in self._order.staged:
+                    raise _not_ready(f"{source} has lost a key that {name} is computed by.")
 
     def give_up(self, error: BaseException) -> None:
         """Put back everything that was written, and end; history has the failure.

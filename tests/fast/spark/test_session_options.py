@@ -56,6 +56,7 @@ def test_users_options_win(settings):
     mine = {"spark.driver.memory": "9g", "spark.sql.session.timeZone": "Asia/Tokyo"}
     options = session_options(replace(settings, spark_options=mine), JARS)
     assert options.items() >= mine.items()
+    assert "-Xms" not in options["spark.driver.defaultJavaOptions"]  # Java refuses to begin with more than there may be
 
 
 def test_jars_reach_the_driver_of_a_local_session_and_the_executors_of_a_cluster(settings):

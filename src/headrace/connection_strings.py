@@ -48,6 +48,21 @@ EXACT_VALUES = {
 that would hide rows is an error. Queries of the catalogs, and over what was just copied, look expensive to the planner
 and are not: compiling them takes seconds, running them a millisecond."""
 
+_ENDING_SESSIONS = {"idle_session_timeout": 140000, "transaction_timeout": 170000}
+"""Settings that end sessions like ours, which copy for hours and wait for each other, by the version that began them.
+Earlier servers would refuse them."""
+
+
+def session_settings(options: Mapping[str, str], version: int) -> str:
+    """Return the statements by which a session gets settings, and none that a role has end it.
+
+    Args:
+        options: The settings.
+        version: As `server_version_num`.
+    """
+    wanted = dict(options) | {name: "0" for name, since in _ENDING_SESSIONS.items() if version >= since}
+    return "; ".join(f"SET {name} = '{value}'" for name, value in wanted.items())
+
 
 @dataclass(frozen=True, slots=True)
 class ConnectionStrings:

@@ -13,7 +13,7 @@ import psycopg
 from psycopg import conninfo
 
 from headrace.connection_failures import ConnectionFailure, connection_failure
-from headrace.connection_strings import EXACT_VALUES, PATIENCE, ConnectionStrings
+from headrace.connection_strings import EXACT_VALUES, PATIENCE, ConnectionStrings, session_settings
 from headrace.errors import EnvironmentFault, UserError
 
 Connection = psycopg.Connection[tuple[object, ...]]
@@ -58,7 +58,7 @@ def connected(url: str) -> Iterator[Connection]:
         except (psycopg.OperationalError, psycopg.ProgrammingError) as error:
             raise _not_connected(error) from error
         with connection:
-            connection.execute("; ".join(f"SET {name} = '{value}'" for name, value in OPTIONS.items()))
+            connection.execute(session_settings(OPTIONS, connection.info.server_version))
             yield connection
 
 

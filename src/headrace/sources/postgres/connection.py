@@ -16,7 +16,7 @@ from typing import Any
 import psycopg
 from psycopg import conninfo
 
-from headrace.connection_strings import EXACT_VALUES, PATIENCE, ConnectionStrings
+from headrace.connection_strings import EXACT_VALUES, PATIENCE, ConnectionStrings, session_settings
 from headrace.errors import EnvironmentFault, UserError
 from headrace.sources.interruption import interruptible
 from headrace.sources.postgres.connection_faults import connection_error
@@ -95,7 +95,7 @@ def connected(url: str, *, replication: bool = False) -> Iterator[Connection]:
             raise connection_error(error) from error
         connection.another = partial(_another, url)
         with connection, breakable(connection):
-            connection.execute("; ".join(f"SET {name} = '{value}'" for name, value in OPTIONS.items()))
+            connection.execute(session_settings(OPTIONS, connection.info.server_version))
             yield connection
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 
 import psycopg
@@ -12,7 +15,8 @@ from kit.mirrored import Follower
 from kit.mirrored import truth as rows
 
 from headrace.errors import EnvironmentFault, UserError
-from headrace.sources.postgres.connection import connected
+from headrace.sinks.postgres.target_connection import connected as to_a_sink
+from headrace.sources.postgres.connection import Connection, connected
 from headrace.sources.postgres.connection_faults import connection_error
 from headrace.sources.postgres.health.server_health import health
 
@@ -203,3 +207,28 @@ def test_no_free_slot_is_told_before_anything_is_done_and_keeps_no_status_back(
 def test_queries_of_the_catalogs_are_not_compiled(url: str) -> None:
     with connected(url) as connection:  # where the server can, it takes seconds for what is done in a millisecond
         assert connection.execute("SHOW jit").fetchone() == ("off",)
+
+
+ENDS_LONG_SESSIONS = {
+    "statement_timeout": "SELECT pg_sleep(0.5)",
+    "transaction_timeout": "SELECT pg_sleep(0.5)",
+    "idle_in_transaction_session_timeout": "",
+    "idle_session_timeout": "",
+}
+
+
+@pytest.mark.parametrize("setting", ENDS_LONG_SESSIONS)
+@pytest.mark.parametrize("opened", [connected, partial(connected, replication=True), to_a_sink])
+def test_sessions_last_whatever_ends_others(
+    url: str, db: psycopg.Connection, setting: str, opened: Callable[[str], AbstractContextManager[Connection]]
+) -> None:
+    if db.execute("SELECT FROM pg_settings WHERE name = %s", (setting,)).fetchone() is None:
+        pytest.skip("not in this version")
+    db.execute(f"ALTER DATABASE {db.info.dbname} SET {setting} = '200ms'")
+    with opened(url) as connection:
+        connection.execute("BEGIN" if "transaction" in setting else "SELECT 1")
+        if busy := ENDS_LONG_SESSIONS[setting]:
+            connection.execute(busy)
+        else:
+            time.sleep(0.5)
+        connection.execute("SELECT 1")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import uuid
+import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
@@ -58,6 +59,14 @@ class FakeStream:
     def rows_at(self, version: int) -> Counter[Row]:
         return Counter(dict(self.entries_at(version)))
 
+    def snapshot_at(self, version: int) -> int | None:
+        """Another one wherever another history has led there."""
+        return zlib.crc32(repr(self.log[: version + 1]).encode()) if version <= self.version else None
+
+    def set_back_to(self, version: int) -> FakeStream:
+        """The same stream table in a catalog that was put back."""
+        return replace(self, log=self.log[: version + 1])
+
     def delivery(self, sink: str, name: str = "out", *, version: int | None = None, anew: bool = False) -> Delivery:
         at = self.version if version is None else version
         return Delivery(
@@ -71,6 +80,7 @@ class FakeStream:
             log_after=self.log_after,
             rows=lambda: self._batches(self.entries_at(at), weights=False),
             changes=lambda after: self._batches([e for c in self.log[after + 1 : at + 1] for e in c], weights=True),
+            snapshot_at=self.snapshot_at,
             anew=anew,
         )
 

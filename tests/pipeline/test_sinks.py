@@ -67,6 +67,11 @@ def test_a_round_trip(hr: Headrace, ns: str, sinks: str, db: psycopg.Connection)
         hr.drop_stream_table(f"{ns}.revenue")
     assert hr.sql(f"ALTER SINK {ns}_revenue RESYNC").how == "difference"
     same(hr, db, f"{ns}.revenue", "revenue")
+    db.execute("UPDATE headrace.sink_position SET log = regexp_replace(log, '[0-9]+$', '7')")  # as another history's
+    with pytest.raises(HeadraceError, match="SINK_CATALOG_SET_BACK"):
+        hr.sinks.write(f"{ns}_revenue")
+    hr.sinks.resync(f"{ns}_revenue")
+    hr.sinks.resync(f"{ns}_large")
 
 
 def test_a_sink_follows_replacement_promotion_and_maintenance(

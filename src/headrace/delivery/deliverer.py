@@ -10,6 +10,7 @@ import datetime as dt
 import random
 import time
 import uuid
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
@@ -258,9 +259,11 @@ class Deliverer:
 
         results: list[SinkResult | None] = []
         with kind.writing(batch.sinks[0].options, told) as target:
+            streams: defaultdict[TableName, set[int]] = defaultdict(set)
             for sink in batch.sinks:
-                target.position(sink.uuid)
-            cut = sink_cut(self._catalog, [sink.stream for sink in batch.sinks])
+                position = target.position(sink.uuid)
+                streams[sink.stream] |= set() if position is None else {position.version}
+            cut = sink_cut(self._catalog, streams)
             for sink in batch.sinks:
                 writing.append(sink.name)
                 if sink.stream not in cut.tables:
@@ -316,8 +319,8 @@ class Deliverer:
                     f"Sink {name} was never written.",
                     hint=f"`headrace sink write {name}` writes it.",
                 )
-            cut = sink_cut(self._catalog, [sink.stream])
-            version = self._catalog.version_at(sink.stream, position.version)
+            cut = sink_cut(self._catalog, {sink.stream: [position.version]})
+            version = cut.positions.get((sink.stream, position.version))
             if version is None:
                 raise UserError(
                     "HISTORY_EXPIRED",

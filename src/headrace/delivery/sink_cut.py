@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -28,11 +28,13 @@ class SinkCut:
         tables: Stream tables, by name.
         versions: Their newest versions.
         pointers: Metadata files of their states and change logs.
+        positions: Versions of them that sinks have, as far as there are such.
     """
 
     tables: Mapping[TableName, StreamTable]
     versions: Mapping[TableName, Version]
     pointers: Mapping[TableName, Pointer]
+    positions: Mapping[tuple[TableName, int], Version]
 
     def delivery(self, sink: Sink, *, anew: bool = False) -> Delivery | None:
         """Return what a sink is to be brought to; None while its stream table was never loaded."""
@@ -51,8 +53,14 @@ class SinkCut:
             log_after=0 if table.log is None else complete_after(metadata(self._file(table.log))),
             rows=lambda: self._rows(table, version.snapshot_id, columns),
             changes=lambda after: self._changes(table, columns, after, version.version),
+            snapshot_at=lambda at: self._snapshot(table, at),
             anew=anew,
         )
+
+    def _snapshot(self, table: StreamTable, at: int) -> int | None:
+        newest = self.versions[table.name]
+        version = newest if at == newest.version else self.positions.get((table.name, at))
+        return None if version is None else version.snapshot_id or 0
 
     def rows_at(self, stream: TableName, version: Version) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a stream table at a version.
@@ -82,11 +90,17 @@ def columns_of(table: StreamTable) -> tuple[Column, ...]:
     return tuple(from_json(table.details).output)
 
 
-def sink_cut(catalog: Catalog, streams: Sequence[TableName]) -> SinkCut:
-    """Read what sinks of some stream tables are brought to, from one state of the catalog."""
+def sink_cut(catalog: Catalog, streams: Mapping[TableName, Collection[int]]) -> SinkCut:
+    """Read what sinks are brought to, from one state of the catalog.
+
+    Args:
+        catalog: The catalog.
+        streams: Their stream tables, and the versions of these that they have.
+    """
     with catalog.reading() as reader:
         tables = {t.name: t for t in reader.stream_tables() if t.name in streams}
         newest = reader.newest_versions()
         stored = [name for t in tables.values() for name in (t.name, t.log) if name is not None]
         pointers = reader.pointers(LAKE, stored)
-    return SinkCut(tables, {n: newest[n] for n in tables if n in newest}, pointers)
+        positions = {(v.relation, v.version): v for v in reader.each_version_at(streams)}
+    return SinkCut(tables, {n: newest[n] for n in tables if n in newest}, pointers, positions)

@@ -78,6 +78,8 @@ class Delivery:
             over to a replica, may be at an older one.
         rows: The stream table's rows at that version.
         changes: What changed from a version to that one.
+        snapshot_at: Returns the snapshot of the stream table at a version, of this one and of the sink's position; 0
+            for a state without one, None for a version that the catalog does not have.
         anew: Make the target equal whatever it holds, and whatever shape the stream table had before.
     """
 
@@ -91,6 +93,7 @@ class Delivery:
     log_after: int
     rows: Rows
     changes: Changes
+    snapshot_at: Callable[[int], int | None]
     anew: bool = False
 
 

@@ -118,6 +118,14 @@ CODES = (
         retry="no",
     ),
     ErrorCode(
+        "SINK_CATALOG_SET_BACK",
+        message="The version that the target has is not in the catalog, or is another one there.",
+        cause="A backup of the catalog was put back, or a replica promoted that lacks what was published last; or two "
+        "copies of the project write the same sink.",
+        remedy="`headrace sink resync`; `ON CONFLICT OVERWRITE` compares by itself.",
+        retry="no",
+    ),
+    ErrorCode(
         "SINK_KEY_UNKNOWN",
         message="The sink's key names a column that the stream table has not.",
         cause="Misspelt.",

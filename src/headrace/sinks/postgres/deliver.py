@@ -55,9 +55,19 @@ def deliver(
         told: Told how far it is.
     """
     if kept is not None and not delivery.anew:
-        if kept.version >= delivery.version:  # somebody else wrote it, and may not have lived to say so
+        set_back = _was_set_back(delivery, kept)
+        if kept.version == delivery.version and not set_back:  # somebody wrote it, and may not have lived to say so
             return Written("nothing", 0, 0, kept.rows)
         _refuse_others(delivery, kept)
+        if set_back and options["on_conflict"] != OVERWRITE:
+            raise UserError(
+                "SINK_CATALOG_SET_BACK",
+                f"Sink {delivery.name} has version {kept.version} of {delivery.stream}, which is not in the catalog, "
+                "or is another one there; nothing was written.",
+                detail="The catalog was set back, as by a backup or a replica that lacks what was published last; or "
+                "two copies of the project write the same sink.",
+                hint=f"`headrace sink resync {delivery.name}` makes the target equal to what the stream table is now.",
+            )
     schema, name = options["table"]
     of = _Delivering(connection, options, delivery, kept, number, told)
     if kept is not None and delivery.anew and kept.made:
@@ -68,7 +78,8 @@ def deliver(
     written, table = of.made(schema, name) if table is None else (of.written(table), table)
     made = kept.made if kept is not None else written.how == "load" and of.is_new
     log, columns = delivery.log or position_table.NO_LOG, recorded(delivery.columns)
-    moved = Kept(delivery.version, delivery.relation, log, table.oid, columns, written.rows, made)
+    snapshot = delivery.snapshot_at(delivery.version)
+    moved = Kept(delivery.version, delivery.relation, log, table.oid, columns, written.rows, made, snapshot)
     position_table.move(connection, delivery.sink, delivery.name, delivery.stream, str(table), moved)
     channel = sql.Literal(f"headrace_{delivery.name}")
     connection.execute(sql.SQL("SELECT pg_notify({}, {})").format(channel, sql.Literal(_told_to(delivery, written))))
@@ -108,6 +119,15 @@ def _told_to(delivery: Delivery, written: Written) -> str:
             "rows": written.rows,
         }
     )
+
+
+def _was_set_back(delivery: Delivery, kept: Kept) -> bool:
+    """Return whether the catalog has not the state any more of which the target's rows are.
+
+    The position is locked before the catalog is read: a catalog that goes only forward has its version.
+    """
+    there = delivery.snapshot_at(kept.version)
+    return kept.version > delivery.version or (None not in (there, kept.snapshot) and there != kept.snapshot)
 
 
 def _refuse_others(delivery: Delivery, kept: Kept) -> None:
@@ -220,6 +240,8 @@ class _Delivering:
         delivery = self._delivery
         if delivery.log is None or kept.log != delivery.log or kept.version < delivery.log_after:
             return self._difference(rows, table)  # the log that would tell is gone, or these entries of it are
+        if _was_set_back(delivery, kept):
+            return self._difference(rows, table)
         return self._change(rows, table, kept)
 
     def _first(self, rows: RowSets, table: TargetTable) -> Written:

@@ -8,8 +8,9 @@ makes a sink exactly once.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from headrace.sinks.postgres.target_connection import Connection
 
@@ -35,6 +36,13 @@ CREATE TABLE IF NOT EXISTS {TABLE} (
   written_at timestamptz NOT NULL DEFAULT now()
 )
 """
+_STATE = re.compile(r"(.*) (\d+)", re.DOTALL)
+"""Text of the column `log`: a change log and a snapshot.
+
+Both are in it, as roles may write the table that cannot add a column to it. A former Headrace wrote the log alone;
+where one goes on with such a row, it takes it for that of another log, and compares.
+"""
+
 _COMMENT = f"COMMENT ON TABLE {TABLE} IS 'Which version of a stream table the rows of a sink are; written by Headrace.'"
 
 
@@ -50,6 +58,7 @@ class Kept:
         columns: Names and types of the stream table's columns then.
         rows: Rows that the target has by what was written.
         made: Whether Headrace made the target.
+        snapshot: The stream table's snapshot at that version, 0 for none; None where a former Headrace wrote the row.
     """
 
     version: int
@@ -59,6 +68,7 @@ class Kept:
     columns: Sequence[Sequence[str]]
     rows: int
     made: bool
+    snapshot: int | None = None
 
 
 def prepare(connection: Connection) -> None:
@@ -86,7 +96,11 @@ def locked(connection: Connection, sink: str) -> Kept | None:
     connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 22))", (sink,))
     query = f"SELECT version, relation, log, target, columns, rows, made FROM {TABLE} WHERE sink = %s FOR UPDATE"
     row = connection.execute(query, (sink,)).fetchone()
-    return None if row is None else Kept(*row)  # type: ignore[arg-type]
+    if row is None:
+        return None
+    kept = Kept(*row)  # type: ignore[arg-type]
+    found = _STATE.fullmatch(kept.log)
+    return kept if found is None else replace(kept, log=found[1], snapshot=int(found[2]))
 
 
 def move(connection: Connection, sink: str, name: str, stream: str, target_name: str, kept: Kept) -> None:
@@ -97,7 +111,7 @@ def move(connection: Connection, sink: str, name: str, stream: str, target_name:
         "stream": stream,
         "relation": kept.relation,
         "version": kept.version,
-        "log": kept.log,
+        "log": kept.log if kept.snapshot is None else f"{kept.log} {kept.snapshot}",
         "target": kept.target,
         "target_name": target_name,
         "columns": json.dumps(kept.columns),

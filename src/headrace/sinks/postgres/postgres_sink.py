@@ -51,6 +51,7 @@ class PostgresSink:
             "SINK_TARGET_DIFFERS",
             "SINK_COLUMNS_CHANGED",
             "SINK_STREAM_RECREATED",
+            "SINK_CATALOG_SET_BACK",
             "SINK_KEY_NOT_UNIQUE",
             "SINK_KEY_MISSING",
             "SINK_KEY_NULL",

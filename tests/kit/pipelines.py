@@ -187,10 +187,11 @@ class PublishingWorker:
             self.restarts += 1
         return self.restartable
 
-    def maintain(self, wanted: Callable[[TableName], bool]) -> None:
+    def maintain(self, wanted: Callable[[TableName], bool]) -> Sequence[str]:
         for table in self.catalog.stream_tables():
             if wanted(table.name):
                 self.maintained.append(table.name.table)
+        return ()
 
     def deploy(self, layouts: Sequence[TableName] = ()) -> None:
         self.deployed += 1

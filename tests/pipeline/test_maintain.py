@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from pathlib import Path
+from urllib.parse import urlparse
 
 import pytest
 from catalog_kit.samples import TTL
@@ -70,6 +71,24 @@ def test_what_a_killed_process_still_commits_is_not_published(
     assert sorted(hr.spark.table(f"lake.{ns}.a").collect()) == [(0,), (1,), (2,)]
     assert not [r for r in hr.maintain(f"{ns}.a", older_than=NOW) if r.action == "skipped"]
     assert sorted(hr.spark.table(f"lake.{ns}.a").collect()) == [(0,), (1,), (2,)]
+
+
+def test_what_cannot_be_maintained_is_told_when_the_others_are(hr: Headrace, ns: str) -> None:
+    hr.spark.sql(f"CREATE TABLE lake.{ns}.t (k INT) USING iceberg")
+    names = [f"{ns}.{name}" for name in "ab"]
+    for name in names:
+        hr.create_stream_table(name, f"SELECT k FROM {ns}.t", refresh_mode="DIFFERENTIAL")
+    hr.spark.sql(f"INSERT INTO lake.{ns}.t VALUES (1)")
+    hr.refresh(names)
+    shown = hr._catalog.pointers()[TableName("lake", (ns,), "a")].metadata_location
+    file = Path(urlparse(shown).path)
+    away = file.rename(file.with_name("away"))
+    done = hr.maintain(names, older_than=NOW)
+    assert [r.detail[:14] for r in done if r.action == "failed"] == ["[FILE_MISSING]"], done
+    assert {r.name for r in done if r.action == "expire"} == {f"{ns}.b"}, done
+    assert "pin" in {r.action for r in done}
+    away.rename(file)
+    assert "failed" not in {r.action for r in hr.maintain(names, older_than=NOW)}
 
 
 def test_an_unread_log_goes_and_a_new_reader_starts_another(hr: Headrace, ns: str) -> None:

@@ -26,6 +26,7 @@ from headrace.catalog import (
     resource_of,
 )
 from headrace.catalog.relations import not_found
+from headrace.error_codes.outages import OUTAGES, SURROUNDINGS
 from headrace.errors import HeadraceError, UserError
 from headrace.frontier import Frontier
 from headrace.lake.maintenance_tasks import (
@@ -52,6 +53,9 @@ from headrace.results.refresh_results import Record
 BUSY = frozenset({"DEFINITION_CHANGED", "LEASE_HELD", "STAGING_CHANGED", "COMMIT_CONFLICT", "FOREIGN_WRITER"})
 """Somebody else works on a table, which is left alone this time; others are not."""
 
+FAILED = "failed"
+"""Action of a table that could not be maintained; the others were."""
+
 KEPT_BY_SERVER = "its catalog server keeps old files, and removes them by itself (gc.enabled = false)"
 
 
@@ -61,7 +65,8 @@ class MaintenanceResult(Record):
 
     Args:
         name: The stored table, or the user's table that is pinned.
-        action: `compact`, `expire`, `trim_log`, `drop_log`, `remove_orphans`, `remove_dropped`, `pin`, `skipped`.
+        action: `compact`, `expire`, `trim_log`, `drop_log`, `remove_orphans`, `remove_dropped`, `pin`, `skipped`,
+            `failed`.
         detail: What exactly.
     """
 
@@ -131,9 +136,9 @@ def maintain(
                 if now is not None:
                     results += _table(catalog, session, needs, now, policy, leases(), dry_run)
         except HeadraceError as error:
-            if error.code not in BUSY:
-                raise
-            results.append(MaintenanceResult(str(table.name), "skipped", error.message))
+            if error.code in SURROUNDINGS:
+                raise  # the others would meet it, too
+            results.append(_left(table.name, error))
     if names is None and not dry_run:
         catalog.reset_staging()  # what was being made by somebody who was killed
     if names is None:
@@ -263,15 +268,28 @@ def _pins(
     read = {s for name in readers if name in needs.tables for s in needs.tables[name].sources}
     sources = sorted(read - needs.streams - needs.mirrors.keys() - {CLOCK})
     heads = Cut(catalog, session.location)
-    there = heads.versions(sources)
-    results = []
+    results: list[MaintenanceResult] = []
+    there = heads.versions(sources, lambda name, error: results.append(_left(name, error)))
     for source in (s for s in sources if s in there):
-        meta = heads.of([source], needs.streams)[source].meta
-        statements = plan_pins(source, meta, needs.snapshots.get(source, frozenset()))
-        if not dry_run:
-            _run_all(session.runner(), statements)
-        results += [MaintenanceResult(str(source), "pin", sql) for sql in statements]
+        try:
+            meta = heads.of([source], needs.streams)[source].meta
+            statements = plan_pins(source, meta, needs.snapshots.get(source, frozenset()))
+            if not dry_run:
+                _run_all(session.runner(), statements)
+        except HeadraceError as error:
+            if error.code in SURROUNDINGS - OUTAGES:
+                raise  # while a catalog of the user's may be away, or refuse tags, and others not
+            results.append(_left(source, error))
+        else:
+            results += [MaintenanceResult(str(source), "pin", sql) for sql in statements]
     return results
+
+
+def _left(name: TableName, error: HeadraceError) -> MaintenanceResult:
+    """Tell of a table with which something was in the way."""
+    if error.code in BUSY:
+        return MaintenanceResult(str(name), "skipped", error.message)
+    return MaintenanceResult(str(name), FAILED, " ".join(filter(None, (f"[{error.code}]", error.message, error.hint))))
 
 
 def _run_all(runner: Runner, statements: tuple[str, ...]) -> None:

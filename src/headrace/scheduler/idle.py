@@ -100,7 +100,9 @@ class Idle:
         self._at = None
         try:
             with self._spark.using(), holding_leases(self._catalog, [RESOURCE]):
-                self._worker.maintain(turn)
+                failed = self._worker.maintain(turn)
+            for what in failed:
+                self._events.emit(Notice(f"Maintenance left out {what}"))
             if self._at is not None:
                 self._spark.found()
             self._catalog.forget_events(self._clock.now() - KEPT)

@@ -57,11 +57,14 @@ class Worker(Protocol):
         """
         ...
 
-    def maintain(self, wanted: Callable[[TableName], bool]) -> None:
+    def maintain(self, wanted: Callable[[TableName], bool]) -> Sequence[str]:
         """Expire, compact and trim stored tables; check `wanted` before each.
 
+        Returns:
+            The tables that could not be maintained, and why, while others were.
+
         Raises:
-            HeadraceError: What went wrong.
+            HeadraceError: What went wrong with all of them.
         """
         ...
 

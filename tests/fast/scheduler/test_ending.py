@@ -40,6 +40,7 @@ def maintaining(worker, free):
             if wanted(table.name):
                 begun.set()
                 free.wait(180)
+        return ()
 
     worker.maintain = maintain
     return begun

@@ -66,14 +66,14 @@ class EngineWorker:
 
         return SideBySide(lambda: self._creator.plan_group(members, heads, awaited=awaited), tasks)
 
-    def maintain(self, wanted: Callable[[TableName], bool]) -> None:
+    def maintain(self, wanted: Callable[[TableName], bool]) -> list[str]:
         """Maintain stored tables with the ages that `headrace maintain` has by default."""
         from headrace.deploy.expired_generations import drop_expired
-        from headrace.refresh.maintenance import maintain
+        from headrace.refresh.maintenance import FAILED, maintain
 
         refresher = self._creator.refresher
         drop_expired(refresher.catalog, self._creator, refresher.clock.now())
-        maintain(
+        results = maintain(
             refresher.catalog,
             self._session,
             older_than=SNAPSHOT_AGE,
@@ -82,6 +82,7 @@ class EngineWorker:
             wanted=wanted,
             defaults=refresher.defaults,
         )
+        return [f"{result.name}: {result.detail}" for result in results if result.action == FAILED]
 
     def deploy(self, layouts: Sequence[TableName]) -> None:
         """Promote deployments whose conditions hold; roll back watched ones that fail."""

@@ -96,7 +96,7 @@ def maintain(
     """Expire snapshots, compact files, trim change logs, remove orphan files.
 
     Of the named stream tables and mirrors, or of all and of what was dropped. Whatever a stream table still needs is
-    kept.
+    kept. Where one cannot be maintained the others are, and the exit status is 1.
 
     \b
     Examples:
@@ -108,6 +108,8 @@ def maintain(
     with asked.open() as hr, spinning(asked, hr.events, "Maintaining tables"):
         results = hr.maintain(names or None, older_than=ages[0], orphans_older_than=ages[1], dry_run=dry_run)
     show(asked, [result.as_dict() for result in results], lambda: render.maintenance(results))
+    if any(result.action == "failed" for result in results):
+        raise click.exceptions.Exit(FAILED)
 
 
 @click.command()

@@ -24,7 +24,8 @@ def decimal(precision: int, scale: int) -> str:
     return f"decimal({min(precision, MAX_PRECISION)},{min(scale, MAX_PRECISION)})"
 
 
-_TIMESTAMP = re.compile(r"(?<![`\w])timestamp(?![`\w])(?!\s*:)", re.I)
+_TIMESTAMP = re.compile(r"(?P<name>`(?:[^`]|``)*`)|(?<!\w)timestamp(?!\w)(?!\s*:)", re.I)
+"""The type, and quoted names of fields, in which the word means nothing."""
 
 
 def in_sql(type_: str) -> str:
@@ -33,7 +34,7 @@ def in_sql(type_: str) -> str:
     Args:
         type_: Spark's text of the type, which has `timestamp_ntz` for the other one.
     """
-    return _TIMESTAMP.sub("timestamp_ltz", type_)
+    return _TIMESTAMP.sub(lambda found: found["name"] or "timestamp_ltz", type_)
 
 
 def is_integer(type_: str | None) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.algebra.types import field_names, followed
+from headrace.algebra.types import field_names, followed, in_sql
 
 
 @pytest.mark.parametrize(
@@ -41,3 +41,20 @@ def test_the_fields_of_a_struct(type_: str, names: tuple[str, ...] | None) -> No
 )
 def test_maps_of_texts_and_decimals_are_told_apart_by_grouping(type_: str, told_apart: bool) -> None:
     assert followed(type_) == told_apart
+
+
+@pytest.mark.parametrize(
+    ("type_", "text"),
+    [
+        ("timestamp", "timestamp_ltz"),
+        ("map<string,array<timestamp>>", "map<string,array<timestamp_ltz>>"),
+        ("struct<timestamp:timestamp_ntz,at:timestamp>", "struct<timestamp:timestamp_ntz,at:timestamp_ltz>"),
+        ("struct<`event-timestamp-utc`:timestamp>", "struct<`event-timestamp-utc`:timestamp_ltz>"),
+        (
+            "struct<`last timestamp (ms)`:bigint,`a``timestamp `:int>",
+            "struct<`last timestamp (ms)`:bigint,`a``timestamp `:int>",
+        ),
+    ],
+)
+def test_the_type_is_written_out_and_names_of_fields_stay(type_: str, text: str) -> None:
+    assert in_sql(type_) == text

@@ -27,7 +27,11 @@ ANSWER_SECONDS = 10.0
 """A server that takes longer to answer that hangs as a whole."""
 
 IDLE_SECONDS = 900.0
-"""A process that says nothing, and is seen to do nothing, for so long is given up, though its server answers."""
+"""A process that says nothing, and is seen to wait for the same thing, for so long is given up, though its server
+answers."""
+
+COMPUTING_SECONDS = 12 * 3600.0
+"""The same of one that is seen to wait for nothing: it may compute for hours, and hardly ever hangs there."""
 
 SLICE_SECONDS = 0.2
 """Length of one wait: an interrupt of a thread other than the main one is noticed between two."""
@@ -40,6 +44,9 @@ SELECT wait_event_type, wait_event, CASE WHEN wait_event_type = 'Lock' THEN cloc
 FROM pg_catalog.pg_stat_activity WHERE pid = %s
 """
 """A process that waits for a lock is never like before: `lock_timeout` ends that."""
+
+
+_COMPUTING = frozenset({(None, None, None)})
 
 
 class ServerSilent(psycopg.OperationalError):
@@ -106,7 +113,8 @@ class _Silence:
     def __init__(self, connection: WatchedConnection) -> None:
         self._connection = connection
         self._since = self._asked = self._alive = time.monotonic()
-        self._before = frozenset[object]()
+        self._before = frozenset[tuple[object, ...]]()
+        self._unanswered = False
         self.verdict = ""
 
     def lasts(self) -> None:
@@ -118,23 +126,24 @@ class _Silence:
         self._asked = now = time.monotonic()
         pid, quiet = self._connection.info.backend_pid, now - self._since
         if doing is None:
-            self.verdict = f"For {quiet:.0f} seconds it has said nothing, and it answers nobody else either."
-        elif len(doing) > 1 or (self._before and doing and doing != self._before):
+            if self._unanswered or self._connection.another is None:  # one answer may be late
+                self.verdict = f"For {quiet:.0f} seconds it has said nothing, and it answers nobody else either."
+        elif len(doing) != 1 or (self._before and doing != self._before):  # nothing was seen where nobody could look
             self._alive = now
-        elif now - self._alive >= IDLE_SECONDS:
+        elif now - self._alive >= (COMPUTING_SECONDS if doing == _COMPUTING else IDLE_SECONDS):
             self.verdict = (
                 f"Its process {pid} has said nothing for {quiet:.0f} seconds, and was not seen to do anything for "
                 f"{now - self._alive:.0f}."
             )
-        self._before = doing or self._before
+        self._unanswered, self._before = doing is None, doing or self._before
         if self.verdict:
             shut_down(self._connection)
 
-    def _doing(self) -> frozenset[object] | None:
+    def _doing(self) -> frozenset[tuple[object, ...]] | None:
         """Return what the server's process is seen to do; None where the server does not answer."""
         if self._connection.another is None:
             return None
-        seen = set[object]()
+        seen = set[tuple[object, ...]]()
         try:
             with self._connection.another(self._connection) as other:
                 for _ in range(LOOKS):

@@ -27,7 +27,7 @@ from headrace.sources.postgres.wal.pgoutput_columns import Bytes
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, seconds in (("QUIET", 0.3), ("ANSWER", 2.0), ("IDLE", 1.5)):
+    for name, seconds in (("QUIET", 0.3), ("ANSWER", 2.0), ("IDLE", 1.5), ("COMPUTING", 1.5)):
         monkeypatch.setattr(f"headrace.sources.postgres.silence.{name}_SECONDS", seconds)
 
 
@@ -83,6 +83,15 @@ def test_a_process_that_is_busy_or_waits_for_a_lock_is_not_given_up(url: str, db
             since = time.monotonic()
             connection.execute("SELECT FROM public.orders")
             assert time.monotonic() - since > 3
+
+
+def test_a_process_that_computes_is_waited_for(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is seen to wait for nothing, each time."""
+    monkeypatch.setattr("headrace.sources.postgres.silence.COMPUTING_SECONDS", 3600.0)
+    sums = "SELECT sum(n) INTO total FROM generate_series(1, 1000) AS s(n)"
+    until_then = "WHILE clock_timestamp() < now() + interval '3 seconds' LOOP"
+    with connected(url) as connection:
+        connection.execute(f"DO $$ DECLARE total numeric; BEGIN {until_then} {sums}; END LOOP; END $$")
 
 
 def test_a_landing_from_a_process_that_hangs_ends_and_the_next_one_goes_on(

@@ -93,7 +93,7 @@ def test_a_key_that_goes_while_a_lease_is_waited_for(hr: Headrace, tables: str) 
     hr.sql(f"INSERT INTO {ns}.o VALUES (5, 1, 50)")
     group = creator.plan_group((name,), hr._heads())
     hr.sql(f"CREATE OR REPLACE STREAM TABLE {ns}.p AS SELECT customer, amount AS n FROM {ns}.o")
-    with pytest.raises(EnvironmentFault, match="INPUT_NOT_READY"):
+    with pytest.raises(EnvironmentFault, match="CUT_OVERTAKEN"):
         group.run()
     assert hr.verify(f"{ns}.r").ok
     hr.refresh(f"{ns}.r")

@@ -14,8 +14,9 @@ CODES = (
     ),
     ErrorCode(
         "CUT_OVERTAKEN",
-        message="The stream table already reflects newer sources than this refresh read.",
-        cause="Another refresh read the sources later and published first; contents never go back.",
+        message="The stream table reflects newer sources than this refresh read, or a source is another one by now.",
+        cause="Another refresh read the sources later and published first; contents never go back. Or a stream table "
+        "that is read was defined anew, without a key that the plan rested on.",
         remedy="Refresh again.",
         retry="yes",
     ),

@@ -162,7 +162,34 @@ class GroupRefresh:
         awaited = [name for unit in order.awaited for name in unit]
         seen = self._observation.seen_by_all(order.names, order.heads, self._tables, later=awaited)
         self._seen = {**seen, **order.staged}
+        self._refuse_lost_keys()
         return None
+
+    def _refuse_lost_keys(self) -> None:
+        """Refuse plans that rest on a key which a stream table outside has lost.
+
+        Definitions were looked at before the leases were waited for, and take none on what they read.
+
+        Raises:
+            EnvironmentFault: `CUT_OVERTAKEN`; the definition is looked at again then.
+        """
+        inside = {*self._order.names, *self._order.staged}
+        for name in self._order.names:
+            stored = self._anew[name].definition.details if name in self._anew else self._tables[name].details
+            if not stored.get("rests_on_keys"):
+                continue
+            details = from_json(stored)
+            for source in details.source_keys.keys() & self._tables.keys() - inside:
+                now = self._catalog.find_stream_table(source)  # it may be another one than a moment ago
+                if now is not None and set(details.source_keys[source]) <= set(from_json(now.details).keys):
+                    continue
+                if source in lost_keys(details, SourceKeys(self._catalog)):
+                    raise EnvironmentFault(
+                        "CUT_OVERTAKEN",
+                        f"{source} was defined anew, without a key that {name} is computed by; nothing was changed.",
+                        hint="Refresh again.",
+                        retryable=True,
+                    )
 
     def _restore(self) -> None:
         """Undo what others wrote to tables that are computed as a whole.
@@ -223,26 +250,9 @@ class GroupRefresh:
         Args:
             along: What else becomes visible with them.
         """
-        self._refuse_lost_keys()
         self._results |= self._publishing.publish(self._done, self._leases(), self._order.group, along)
         self._stack.close()
         return tuple(self._results[name] for name in self._order.names)
-
-    def _refuse_lost_keys(self) -> None:
-        """Refuse to publish what may have been computed by a key that its source had lost.
-
-        Definitions were looked at before the leases were waited for, and take none on what they read.
-
-        Raises:
-            EnvironmentFault: `INPUT_NOT_READY`.
-        """
-        if self._order.redefine is not None:  # it has looked at them under the leases
-            return
-        keys = SourceKeys(self._catalog)
-        for name in self._order.names:
-            for source in lost_keys(from_json(self._tables[name].details), keys):
-                if source in self._tables and source not in self._order.staged:
-                    raise _not_ready(f"{source} has lost a key that {name} is computed by.")
 
     def give_up(self, error: BaseException) -> None:
         """Put back everything that was written, and end; history has the failure.

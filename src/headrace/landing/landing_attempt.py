@@ -137,7 +137,10 @@ class LandingAttempts:
     def _tried(self, name: str, read: Read, mode: str, become: Become) -> LandingResult:
         begin = time.perf_counter()
         with holding_leases(
-            self.catalog, resources_of(become(self.catalog.source(name))), patience=self.patience
+            self.catalog,
+            resources_of(become(self.catalog.source(name))),
+            patience=self.patience,
+            given_up=is_interrupted,
         ) as leases:
             before = self.catalog.source(name)  # once more: another process may have landed meanwhile
             source = become(before)

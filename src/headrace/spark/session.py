@@ -176,7 +176,8 @@ def _local_options(settings: Settings, jars: tuple[Path, ...]) -> dict[str, str]
     """Return options of one JVM on this machine: quick to start, quick for small queries."""
     # The heap has its size, and classes have room, from the beginning: a session that grew to them stopped for whole
     # collections six times in its first refreshes of 19 tables, one of them while it started, instead of twice.
-    heap = () if "spark.driver.memory" in settings.spark_options else (f"-Xms{_MEMORY}",)
+    theirs = "spark.driver.memory" in settings.spark_options or "memory" in os.environ.get("PYSPARK_SUBMIT_ARGS", "")
+    heap = () if theirs else (f"-Xms{_MEMORY}",)  # Java refuses to begin with more than there may be
     collector = ("-XX:+UseParallelGC", *heap, "-XX:MetaspaceSize=256m")
     java = (*collector, *compiler_options(), _log_option(), *java_options(settings))
     return {

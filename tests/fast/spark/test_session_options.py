@@ -56,7 +56,16 @@ def test_users_options_win(settings):
     mine = {"spark.driver.memory": "9g", "spark.sql.session.timeZone": "Asia/Tokyo"}
     options = session_options(replace(settings, spark_options=mine), JARS)
     assert options.items() >= mine.items()
-    assert "-Xms" not in options["spark.driver.defaultJavaOptions"]  # Java refuses to begin with more than there may be
+
+
+def test_the_heap_begins_whole_unless_the_user_says_how_large_it_may_be(settings, monkeypatch):
+    def java(**theirs):
+        return session_options(replace(settings, spark_options=theirs), JARS)["spark.driver.defaultJavaOptions"]
+
+    assert "-Xms2g" in java()
+    assert "-Xms" not in java(**{"spark.driver.memory": "512m"})
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--driver-memory 1g pyspark-shell")
+    assert "-Xms" not in java()
 
 
 def test_jars_reach_the_driver_of_a_local_session_and_the_executors_of_a_cluster(settings):

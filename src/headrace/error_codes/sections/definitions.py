@@ -100,7 +100,7 @@ CODES = (
     ),
     ErrorCode(
         "CYCLE_SETTINGS_DIFFER",
-        message="Members of a cycle were defined under different time zones, ANSI modes or case sensitivities.",
+        message="Members of a cycle were defined under different settings that belong to a definition.",
         cause="They are iterated in one session.",
         remedy="Define them again under the same settings.",
         retry="no",

@@ -106,11 +106,14 @@ def _check_settings(members: Mapping[TableName, Details]) -> None:
     (first, own), *rest = members.items()
     for name, details in rest:
         if details.semantics != own.semantics:
+            ours, theirs = own.semantics.options(), details.semantics.options()
+            differing = [option for option in ours if ours[option] != theirs[option]]
+            told = (f"{option}: {ours[option]} for {first}, {theirs[option]} for {name}." for option in differing)
             raise UserError(
                 "CYCLE_SETTINGS_DIFFER",
                 f"{first} and {name} are in one cycle, but were defined under different session settings.",
-                detail=f"{first}: {dict(own.semantics.options())}; {name}: {dict(details.semantics.options())}.",
-                hint="Define them again under the same time zone, ANSI mode and case sensitivity.",
+                detail=" ".join(told),
+                hint=f"Define them again under the same {' and '.join(differing)}.",
             )
 
 

@@ -58,6 +58,11 @@ class Semantics:
         unusual = tuple((name, found) for name, found in reading.items() if found != READING[name])
         return Semantics(str(option(TIME_ZONE)), value(ANSI) == "true", value(CASE_SENSITIVE) == "true", unusual)
 
+    @property
+    def read_unusually(self) -> frozenset[str]:
+        """Return the options by which a text is read in another way than usual."""
+        return frozenset(name for name, _ in self.unusual)
+
     def options(self) -> Mapping[str, str]:
         """Return the Spark options that establish these semantics."""
         return {

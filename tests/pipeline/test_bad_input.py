@@ -250,7 +250,7 @@ def test_a_view_in_the_place_of_a_source_is_read_through(hr: Headrace, ns: str, 
     assert (result.mode, result.reason) == (Mode.FULL, FullReason.DEFINITION_CHANGED)
     assert hr.spark.table(f"lake.{ns}.s").count() == 1
     hr.spark.sql(f"INSERT INTO {source}_raw VALUES (9, 9, 'x')")
-    hr.refresh(f"{ns}.s")
+    assert hr.refresh(f"{ns}.s").rows_inserted == 1
     assert hr.verify(f"{ns}.s").ok
 
 

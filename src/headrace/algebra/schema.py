@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from headrace.algebra.types import in_sql
+from headrace.algebra.types import cast_sql
 from headrace.names import quote
 
 Found = TypeVar("Found")
@@ -29,7 +29,13 @@ class Column:
 
 def no_rows_sql(columns: Iterable[Column]) -> str:
     """Return a query of no rows of some columns."""
-    return f"SELECT {', '.join(f'CAST(NULL AS {in_sql(c.type)}) AS {quote(c.name)}' for c in columns)} WHERE false"
+    nothing = (f"{cast_sql('NULL', c.type)} AS {quote(c.name)}" for c in columns)
+    return f"SELECT {', '.join(nothing)} WHERE false"
+
+
+def as_typed(column: Column) -> str:
+    """Return a column cast to its type, under its name."""
+    return f"{cast_sql(quote(column.name), column.type)} AS {quote(column.name)}"
 
 
 def finding(named: Iterable[tuple[str, Found]]) -> Callable[[str], Found | None]:

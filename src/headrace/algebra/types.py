@@ -37,6 +37,11 @@ def in_sql(type_: str) -> str:
     return _TIMESTAMP.sub(lambda found: found["name"] or "timestamp_ltz", type_)
 
 
+def cast_sql(value: str, type_: str) -> str:
+    """Return an expression cast to a type, as `in_sql` has that."""
+    return f"CAST({value} AS {in_sql(type_)})"
+
+
 def is_integer(type_: str | None) -> bool:
     """Return whether a type is one of the integer types."""
     return (type_ or "").strip().lower() in INTEGERS

@@ -78,6 +78,7 @@ def _reading(details: Details, catalogs: frozenset[str]) -> Reading:
         schema=schema,
         case_sensitive=details.semantics.case_sensitive,
         functions=dict.fromkeys(details.functions, True),
+        unusual=details.semantics.read_unusually,
         output=tuple(column.name for column in details.output),
         origins_only=True,
     )

@@ -130,7 +130,7 @@ class CompiledViews:
             describe_query=describe_query,
             case_sensitive=details.semantics.case_sensitive,
             ansi=details.semantics.ansi,
-            unusual=frozenset(name for name, _ in details.semantics.unusual),
+            unusual=details.semantics.read_unusually,
             keys=details.source_keys,
             functions={n: f.deterministic for n, f in self._session.functions().items() if n in details.functions},
             optimizer=Optimizer(details.disabled_passes | (self._disabled - DEFINING), observe),

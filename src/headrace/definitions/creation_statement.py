@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from headrace.algebra.types import in_sql
+from headrace.algebra.schema import no_rows_sql
 from headrace.catalog import Status, StreamTable
 from headrace.definitions.details import from_json, namespace_of, semantics_of
 from headrace.graph.dag import Dag
@@ -62,8 +62,8 @@ def _opened(cycle: Sequence[TableName], graph: Dag[TableName]) -> Iterator[tuple
 
 def _empty(table: StreamTable, catalogs: frozenset[str]) -> str:
     """Return the statement for a table without rows that has the columns of another one."""
-    columns = ", ".join(f"CAST(NULL AS {in_sql(c.type)}) AS {quote(c.name)}" for c in from_json(table.details).output)
-    return f"CREATE STREAM TABLE {_name(table.name, catalogs)}\n  AS\nSELECT {columns} WHERE false;"
+    rows = no_rows_sql(from_json(table.details).output)
+    return f"CREATE STREAM TABLE {_name(table.name, catalogs)}\n  AS\n{rows};"
 
 
 def creation_statement(table: StreamTable, catalogs: frozenset[str], usual: Semantics, *, verb: str = "CREATE") -> str:

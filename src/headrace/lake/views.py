@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from headrace.algebra.schema import Column
-from headrace.algebra.types import in_sql
+from headrace.algebra.schema import Column, as_typed
 from headrace.errors import HeadraceError
 from headrace.lake.iceberg_types import ddl_type
 from headrace.lake.metadata import read_json
@@ -61,12 +60,8 @@ class ViewText:
         other = {c.name for c, now in zip(self.columns, found, strict=False) if c.type != now.type}
         items = "*"
         if beyond or other:
-            items = ", ".join(_cast(c) if c.name in other else quote(c.name) for c in self.columns)
+            items = ", ".join(as_typed(c) if c.name in other else quote(c.name) for c in self.columns)
         return f"SELECT {items} FROM (\n{text}\n) AS {quote(name)}({aliases})"
-
-
-def _cast(column: Column) -> str:
-    return f"CAST({quote(column.name)} AS {in_sql(column.type)}) AS {quote(column.name)}"
 
 
 def read_view(location: str) -> ViewText:

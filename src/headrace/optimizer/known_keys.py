@@ -16,7 +16,7 @@ from headrace.algebra.properties.order import equal_means_same
 from headrace.algebra.relations import Aggregate, AggregateCall, Existence, Join, OuterJoin, Project, Relation
 from headrace.algebra.scalar import NULL, Scalar, cast, compose, literal
 from headrace.algebra.tree import identity, transform, walk
-from headrace.algebra.types import decimal_of, is_integer
+from headrace.algebra.types import cast_sql, decimal_of, is_integer
 
 
 def use_keys(relation: Relation, known: KeysOf, types: Types) -> Relation:
@@ -90,4 +90,5 @@ def _if_all(conditions: list[Scalar], value: Scalar, otherwise: Scalar, type_: s
         return cast(value, type_)
     parts = {f"c{i}": condition for i, condition in enumerate(conditions)}
     holds = " AND ".join(f"({{{name}}})" for name in parts)
-    return compose(f"CAST(CASE WHEN {holds} THEN {{v}} ELSE {{o}} END AS {type_})", v=value, o=otherwise, **parts)
+    template = cast_sql(f"CASE WHEN {holds} THEN {{v}} ELSE {{o}} END", type_)
+    return compose(template, v=value, o=otherwise, **parts)

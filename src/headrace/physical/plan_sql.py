@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from headrace.algebra.relations import Moment, Relation, Scan, Stored
-from headrace.algebra.schema import Column
+from headrace.algebra.schema import Column, as_typed
 from headrace.algebra.types import mentions
 from headrace.errors import InternalError
 from headrace.ivm.program import COMPANION, STATE, DeltaCoverage
@@ -37,10 +37,7 @@ def as_computed(table: str, columns: Sequence[Column]) -> str:
     """
     if not any(mentions(c.type, *_NARROW) for c in columns):
         return table
-    shown = (
-        f"CAST({quote(c.name)} AS {c.type}) AS {quote(c.name)}" if mentions(c.type, *_NARROW) else quote(c.name)
-        for c in columns
-    )
+    shown = (as_typed(c) if mentions(c.type, *_NARROW) else quote(c.name) for c in columns)
     return f"(SELECT {', '.join(shown)} FROM {table})"
 
 

@@ -53,9 +53,6 @@ from headrace.results.refresh_results import Record
 BUSY = frozenset({"DEFINITION_CHANGED", "LEASE_HELD", "STAGING_CHANGED", "COMMIT_CONFLICT", "FOREIGN_WRITER"})
 """Somebody else works on a table, which is left alone this time; others are not."""
 
-FAILED = "failed"
-"""Action of a table that could not be maintained; the others were."""
-
 KEPT_BY_SERVER = "its catalog server keeps old files, and removes them by itself (gc.enabled = false)"
 
 
@@ -73,6 +70,11 @@ class MaintenanceResult(Record):
     name: str
     action: str
     detail: str
+
+    @property
+    def failed(self) -> bool:
+        """Return whether a table could not be maintained, while others were."""
+        return self.action == "failed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +291,8 @@ def _left(name: TableName, error: HeadraceError) -> MaintenanceResult:
     """Tell of a table with which something was in the way."""
     if error.code in BUSY:
         return MaintenanceResult(str(name), "skipped", error.message)
-    return MaintenanceResult(str(name), FAILED, " ".join(filter(None, (f"[{error.code}]", error.message, error.hint))))
+    why = " ".join(filter(None, (f"[{error.code}]", error.message, error.hint)))
+    return MaintenanceResult(str(name), "failed", why)
 
 
 def _run_all(runner: Runner, statements: tuple[str, ...]) -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from headrace.algebra.schema import Column
-from headrace.algebra.types import in_sql
+from headrace.algebra.schema import Column, as_typed
 from headrace.lake.apply_change import (
     Change,
     Method,
@@ -17,7 +16,7 @@ from headrace.lake.apply_change import (
     run_apply,
 )
 from headrace.lake.metadata import TableMeta
-from headrace.names import LAKE, STAGING, WEIGHT, TableName, quote
+from headrace.names import LAKE, STAGING, WEIGHT, TableName
 from headrace.physical.shared_changes import view_of
 from headrace.physical.stages import OVERWRITE, Write
 from headrace.refresh.run_context import RunContext
@@ -137,7 +136,7 @@ class TableWrites:
             # with the log's types: it has small integers as larger ones, by which its readers calculate otherwise
             stored = {c.name: c for c in context.outcome.written[facts.log].columns}
             logged = tuple(stored[c.name] for c in columns)
-            kept = (f"CAST({quote(c.name)} AS {in_sql(c.type)}) AS {quote(c.name)}" for c in logged)
+            kept = map(as_typed, logged)
             rows = f"SELECT {', '.join((*kept, f'CAST({WEIGHT} AS BIGINT) AS {WEIGHT}'))} FROM {change.table}"
             context.changes.hand_over(context.runner, facts.name, view, rows, logged, facts.readers)
 

@@ -112,7 +112,7 @@ def test_a_target_that_hangs_holds_up_nobody() -> None:
 
     events, told = Events(), list[Notice]()
     events.subscribe(lambda event: told.append(event) if isinstance(event, Notice) else None)
-    with delivering(due, write, events, lambda: Patience(events, 180)):
+    with delivering(due, write, events, lambda: Patience(events, 180), tuple):
         assert twice.wait(30)
         free.set()
     assert begun.count("hangs") < begun.count("runs"), "what is being written is not begun again"
@@ -210,7 +210,7 @@ def test_what_breaks_is_told_once_until_it_goes_well_and_writing_goes_on(monkeyp
     def write(_: Work) -> None:
         pass
 
-    with delivering(due, write, events, lambda: Patience(events, 180)):
+    with delivering(due, write, events, lambda: Patience(events, 180), tuple):
         assert written.wait(60)
     assert ["SINK_BROKE" in text for text in told] == [True, True]
 
@@ -225,7 +225,7 @@ def test_a_target_that_hangs_at_the_end_is_left_to_itself() -> None:
         free.wait(60)
 
     since = time.monotonic()
-    with delivering(lambda: [Work("hangs")], write, events, lambda: patience):
+    with delivering(lambda: [Work("hangs")], write, events, lambda: patience, tuple):
         assert begun.wait(30)
         events.subscribe(lambda event: at_once.set() if isinstance(event, Notice) else None)  # whoever reads it hurries
     assert time.monotonic() - since < 30

@@ -69,7 +69,7 @@ class EngineWorker:
     def maintain(self, wanted: Callable[[TableName], bool]) -> list[str]:
         """Maintain stored tables with the ages that `headrace maintain` has by default."""
         from headrace.deploy.expired_generations import drop_expired
-        from headrace.refresh.maintenance import FAILED, maintain
+        from headrace.refresh.maintenance import maintain
 
         refresher = self._creator.refresher
         drop_expired(refresher.catalog, self._creator, refresher.clock.now())
@@ -82,7 +82,7 @@ class EngineWorker:
             wanted=wanted,
             defaults=refresher.defaults,
         )
-        return [f"{result.name}: {result.detail}" for result in results if result.action == FAILED]
+        return [f"{result.name}: {result.detail}" for result in results if result.failed]
 
     def deploy(self, layouts: Sequence[TableName]) -> None:
         """Promote deployments whose conditions hold; roll back watched ones that fail."""

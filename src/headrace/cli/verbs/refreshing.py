@@ -108,7 +108,7 @@ def maintain(
     with asked.open() as hr, spinning(asked, hr.events, "Maintaining tables"):
         results = hr.maintain(names or None, older_than=ages[0], orphans_older_than=ages[1], dry_run=dry_run)
     show(asked, [result.as_dict() for result in results], lambda: render.maintenance(results))
-    if any(result.action == "failed" for result in results):
+    if any(result.failed for result in results):
         raise click.exceptions.Exit(FAILED)
 
 

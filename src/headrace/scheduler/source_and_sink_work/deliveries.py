@@ -76,7 +76,7 @@ def delivering(
     write: Callable[[Due], None],
     events: Events,
     patience: Callable[[], Patience],
-    batches: Callable[[], Sequence[Due]] = tuple,
+    batches: Callable[[], Sequence[Due]],
     away: Callable[[], bool] = lambda: False,
 ) -> Iterator[None]:
     """Write sinks as they are due while the block lasts; wait a while at its end.

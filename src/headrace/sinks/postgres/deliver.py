@@ -240,9 +240,7 @@ class _Delivering:
         delivery = self._delivery
         if delivery.log is None or kept.log != delivery.log or kept.version < delivery.log_after:
             return self._difference(rows, table)  # the log that would tell is gone, or these entries of it are
-        if _was_set_back(delivery, kept):
-            return self._difference(rows, table)
-        return self._change(rows, table, kept)
+        return self._difference(rows, table) if _was_set_back(delivery, kept) else self._change(rows, table, kept)
 
     def _first(self, rows: RowSets, table: TargetTable) -> Written:
         if not rows.is_empty():

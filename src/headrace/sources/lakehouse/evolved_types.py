@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from headrace.algebra.types import cast_sql
 from headrace.lake.iceberg_types import ddl_type
 from headrace.lake.tables import string_literal
 from headrace.names import quote
@@ -40,7 +41,7 @@ def converted(value: str, old: Any, new: Any, depth: int = 0) -> str:
             value = value if made == variable else f"{function}({value}, ({key}, {item}) -> {made})"
         return value
     type_ = ddl_type(new)
-    return value if ddl_type(old) == type_ else f"CAST({value} AS {type_})"
+    return value if ddl_type(old) == type_ else cast_sql(value, type_)
 
 
 def _struct(value: str, old: Any, new: Any, depth: int) -> str:
@@ -62,7 +63,7 @@ def _struct(value: str, old: Any, new: Any, depth: int) -> str:
 def absent(field: Mapping[str, Any]) -> str:
     """Return the value of a field, or column, in rows written before it was added."""
     value = _default(field["type"], field.get("initial-default"))
-    return f"CAST({value} AS {ddl_type(field['type'])})"
+    return cast_sql(value, ddl_type(field["type"]))
 
 
 def _default(type_: Any, value: Any) -> str:

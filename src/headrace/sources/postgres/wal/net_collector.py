@@ -96,7 +96,7 @@ class Collector:
     _bytes: int = 0
 
     def __post_init__(self) -> None:
-        self._roots = {leaf: table.oid for table in self.tables.values() for leaf in table.parts}
+        self._roots = {part: table.oid for table in self.tables.values() for part in table.parts}
 
     def feed(self, blocks: Iterable[Bytes]) -> None:
         """Take in messages as they come from `pgoutput`."""

@@ -11,7 +11,7 @@ from headrace.algebra.moving import moving_filter
 from headrace.algebra.relations import Aggregate, AggregateCall, Existence, Filter, Join, Project, Relation, Union
 from headrace.algebra.scalar import FALSE, TRUE, Scalar, all_of, cast, column, compose, equals
 from headrace.algebra.tree import identity
-from headrace.algebra.types import mentions
+from headrace.algebra.types import cast_sql, mentions
 from headrace.sql.reader.context import Context, Ctes
 from headrace.sql.reader.names.column_names import Names
 from headrace.sql.reader.names.resolve import lexemes_of, of_one_row
@@ -188,7 +188,7 @@ class SubqueryReader:
         types = self._type(left, x), self._type(right, y)
         if self.context.describe is None or "" in types or len({mentions(type_, "string") for type_ in types}) == 1:
             return x, y
-        either = ", ".join(f"CAST(NULL AS {type_})" for type_ in types)
+        either = ", ".join(cast_sql("NULL", type_) for type_ in types)
         (common,) = self.context.describe(f"SELECT coalesce({either}) AS value")
         return cast(x, common.type), cast(y, common.type)
 

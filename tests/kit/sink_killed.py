@@ -17,6 +17,7 @@ import psycopg
 
 from headrace.algebra.schema import Column
 from headrace.errors import HeadraceError
+from headrace.sinks.postgres.postgres_sink import POSTGRES_SINK
 from kit.sink_rows import FakeStream, deliver, options
 
 VERSIONS = 6
@@ -57,7 +58,9 @@ def play(url: str, sink: str, key: str, at: int, how: str, **said: str) -> int:
             others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'headrace sink'"
             other.execute(others + " AND datname = current_database()")
 
-    for version in range(VERSIONS):
+    with POSTGRES_SINK.writing(of, lambda _: None) as target:
+        stands = target.position(sink)
+    for version in range(0 if stands is None else stands.version, VERSIONS):
         try:
             deliver(of, source.delivery(sink, version=version), tell)
         except HeadraceError as error:

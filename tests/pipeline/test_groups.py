@@ -177,7 +177,7 @@ def test_where_ways_meet_a_table_is_loaded_at_one_cut(hr: Headrace, ns: str) -> 
     with pytest.raises(HeadraceError, match="ARITHMETIC_ERROR"):
         hr.sql(failing)
     assert (f"{ns}.d" in [t.name for t in hr.status()], len(rows("c"))) == (False, 2)
-    hr.sql(failing.replace("77", "78"))
+    hr.sql(failing.replace("v - 77", "v - 78"))  # a namespace may be t77
     assert (len(rows("c")), len(rows("d"))) == (3, 3)
     assert len({row.publication for row in hr.history(limit=2)}) == 1
 

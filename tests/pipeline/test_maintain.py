@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import shutil
 from pathlib import Path
 from urllib.parse import urlparse
 
@@ -159,9 +160,11 @@ def test_files_of_what_was_dropped_or_replaced_go(hr: Headrace, ns: str) -> None
     assert not [
         r for r in hr.maintain(older_than=dt.timedelta(days=1)) if r.action == "remove_dropped" and ns in r.name
     ]
+    shutil.rmtree(urlparse(replaced[0].detail.removeprefix("files of ")).path)  # somebody was there before
     done = [r for r in hr.maintain(older_than=NOW) if r.action in ("remove_dropped", "skipped") and ns in r.name]
     assert [r.action for r in done] == ["remove_dropped"] * 4, done
-    left = [f for r in done for f in Path(r.detail.removeprefix("files of ")).rglob("*") if f.is_file()]
+    folders = [r.detail.removeprefix("files of ").partition(",")[0] for r in done]
+    left = [f for folder in folders for f in Path(urlparse(folder).path).rglob("*") if f.is_file()]
     assert not left
     assert hr.spark.table(f"lake.{ns}.t").count() == 1
     assert not [r for r in hr.maintain(older_than=NOW) if r.action == "remove_dropped"]

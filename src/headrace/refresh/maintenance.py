@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime as dt
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
@@ -39,6 +40,7 @@ from headrace.lake.maintenance_tasks import (
     run_tasks,
     trim_log,
 )
+from headrace.lake.metadata import read_json
 from headrace.lake.pins import plan_pins
 from headrace.names import CLOCK, LAKE, STAGING, TableName
 from headrace.ports import Runner, Session
@@ -252,15 +254,28 @@ def _remove_dropped(
         return []
     results = []
     for gone in retired:
+        done = f"files of {gone.folder}"
         if not dry_run:
             try:
                 purge(session.runner(), gone.metadata_location)
             except HeadraceError as error:
-                results.append(MaintenanceResult(gone.name, "skipped", error.message))
-                continue
+                if error.code != "FILE_MISSING" or not _found(catalog, there):
+                    results.append(MaintenanceResult(gone.name, "skipped", error.message))
+                    continue
+                done = f"{done}, where files were missing already; whatever is left there belongs to nothing"
             catalog.forget(gone)
-        results.append(MaintenanceResult(gone.name.split("#")[0], "remove_dropped", f"files of {gone.folder}"))
+        results.append(MaintenanceResult(gone.name.split("#")[0], "remove_dropped", done))
     return results
+
+
+def _found(catalog: Catalog, there: Collection[TableName]) -> bool:
+    """Return whether the warehouse is there: files of some table are, or there are no tables."""
+    pointers = catalog.pointers(LAKE, there)
+    for pointer in pointers.values():
+        with suppress(HeadraceError):
+            read_json(pointer.metadata_location)  # the file itself, not what is remembered of it
+            return True
+    return not pointers
 
 
 def _pins(

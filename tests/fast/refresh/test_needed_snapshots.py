@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Collection
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -12,11 +13,35 @@ from catalog_kit.samples import ORDERS, create, lake, refresh, see
 from catalog_kit.statements import statements
 
 from headrace.catalog import Catalog, Publication
+from headrace.errors import EnvironmentFault
 from headrace.names import TableName
 from headrace.refresh.groups.grouping import Defaults
-from headrace.refresh.maintenance import maintain, needs_of
+from headrace.refresh.maintenance import MaintenanceResult, maintain, needs_of
 
 FEW, MORE = 2, 8
+
+
+class NothingThere:
+    """A runner in front of a warehouse that does not answer with a file."""
+
+    def run(self, sql: str) -> list[object]:
+        return []
+
+    def purge(self, metadata_location: str, table: TableName) -> bool:
+        raise EnvironmentFault("FILE_MISSING", "A file that a table needs is missing.")
+
+
+def kept_up(catalog: Catalog, runner: object, *, dry_run: bool = False) -> tuple[MaintenanceResult, ...]:
+    """Maintain no table that is there, and what was dropped."""
+    return maintain(
+        catalog,
+        SimpleNamespace(location=lambda _: None, runner=lambda: runner),
+        older_than=dt.timedelta(0),
+        orphans_older_than=dt.timedelta(days=1),
+        dry_run=dry_run,
+        wanted=lambda _: False,
+        defaults=Defaults(),
+    )
 
 
 def refreshed(catalog: Catalog, url: str, first: int, count: int) -> None:
@@ -68,14 +93,19 @@ def test_a_server_is_asked_for_all_tables_at_once_whether_it_keeps_files(
         return frozenset()
 
     monkeypatch.setattr(catalog, "files_kept_by_server", kept)
-    done = maintain(
-        catalog,
-        SimpleNamespace(location=lambda _: None),
-        older_than=dt.timedelta(0),
-        orphans_older_than=dt.timedelta(days=1),
-        dry_run=True,
-        wanted=lambda _: False,
-        defaults=Defaults(),
-    )
+    done = kept_up(catalog, None, dry_run=True)
     assert [result.action for result in done] == ["remove_dropped"]
     assert asked == [{lake("shop.t1"), lake("shop.t2")}]
+
+
+def test_dropped_tables_whose_files_are_gone_are_removed_unless_all_files_are_away(
+    catalog: Catalog, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # metadata files of these tables have no folder
+    refreshed(catalog, url, 0, 2)
+    catalog.drop_sink("s0")
+    catalog.publish(Publication(drops=(lake("shop.t0"),), deletes=(lake("shop.t0"),)))
+    assert [result.action for result in kept_up(catalog, NothingThere())] == ["skipped"]  # such as a disk not mounted
+    (tmp_path / "t1-1").write_text("{}")
+    assert [result.action for result in kept_up(catalog, NothingThere())] == ["remove_dropped"]
+    assert not kept_up(catalog, NothingThere())

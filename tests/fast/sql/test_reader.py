@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from fast.sql.reading_cases import cases, resolve, schema
 
+from headrace.algebra.relations import Project
 from headrace.algebra.schema import Column
 from headrace.algebra.text import text
 from headrace.errors import Place, UserError
@@ -127,6 +128,17 @@ def test_case_matters_only_when_asked_for() -> None:
     assert reading("SELECT T.A FROM shop.t").tree is not None
     assert reading("SELECT T.A FROM shop.t", case_sensitive=True).tree is None
     assert reading("WITH X AS (SELECT a FROM t) SELECT * FROM x").sources == (TableName(LAKE, ("shop",), "t"),)
+
+
+def test_variables_hide_columns_of_their_case_only_when_asked_for() -> None:
+    query = "SELECT transform(array(b), A -> a) AS x FROM t"
+    used = {sensitive: _columns_of_item(reading(query, case_sensitive=sensitive)) for sensitive in (False, True)}
+    assert used == {False: {"t.b"}, True: {"t.a", "t.b"}}
+
+
+def _columns_of_item(found: Reading) -> frozenset[str]:
+    assert isinstance(found.tree, Project)
+    return found.tree.items[0][1].columns
 
 
 def test_output_names_that_differ_by_case_only() -> None:

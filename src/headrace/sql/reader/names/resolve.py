@@ -37,7 +37,7 @@ Aliases = Mapping[str, Lexemes]
 
 def lexemes_of(context: Context, within: Range) -> Lexemes:
     """Cut a scalar and take down what in it is never maintained."""
-    return _taken_down(context, *cut(context.cursor, within))
+    return _taken_down(context, *cut(context.cursor, within, context.fold))
 
 
 def prepared_lexemes(context: Context, within: Range) -> Lexemes:
@@ -55,7 +55,7 @@ def _prepared(lexemes: Lexemes) -> Lexemes:
 
 def window_lexemes(context: Context, within: Range) -> Lexemes:
     """Cut the definition of a named window."""
-    return _taken_down(context, *cut_window(context.cursor, within))
+    return _taken_down(context, *cut_window(context.cursor, within, context.fold))
 
 
 def _taken_down(context: Context, lexemes: Lexemes, refusals: Iterable[Refusal]) -> Lexemes:

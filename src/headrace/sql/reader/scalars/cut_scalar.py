@@ -6,6 +6,7 @@ refused, so what this module does not know can stop a query from being maintaine
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from headrace.errors import place_at
@@ -40,31 +41,33 @@ _UNITS = frozenset(
 )
 
 
-def cut(cursor: Cursor, within: Range) -> tuple[Lexemes, tuple[Refusal, ...]]:
+def cut(cursor: Cursor, within: Range, fold: Callable[[str], str] = str.lower) -> tuple[Lexemes, tuple[Refusal, ...]]:
     """Cut a range of tokens into lexemes.
 
     Args:
         cursor: Gives the tokens and the text.
         within: The scalar's tokens.
+        fold: Makes names the same that mean the same.
 
     Returns:
         The lexemes, and what in them is never maintained: moving literals.
     """
-    cutter = _Cutter(cursor)
+    cutter = _Cutter(cursor, fold)
     cutter.scalar(within[0], within[1], frozenset())
     return tuple(cutter.lexemes), tuple(cutter.refusals)
 
 
-def cut_window(cursor: Cursor, within: Range) -> tuple[Lexemes, tuple[Refusal, ...]]:
+def cut_window(cursor: Cursor, within: Range, fold: Callable[[str], str]) -> tuple[Lexemes, tuple[Refusal, ...]]:
     """Cut the inside of a window definition into lexemes; arguments and result as for `cut`."""
-    cutter = _Cutter(cursor)
+    cutter = _Cutter(cursor, fold)
     definition(cutter, within[0], within[1], frozenset())
     return tuple(cutter.lexemes), tuple(cutter.refusals)
 
 
 class _Cutter:
-    def __init__(self, cursor: Cursor) -> None:
+    def __init__(self, cursor: Cursor, fold: Callable[[str], str]) -> None:
         self.cursor = cursor
+        self.fold = fold
         self.tokens = cursor.tokens
         self.lexemes: list[Lexeme] = []
         self.refusals: list[Refusal] = []
@@ -206,7 +209,7 @@ class _Cutter:
         names = self.tokens[start:at:2]
         if at < end and self.tokens[at].text == "(":
             return self.call(start, at, end, variables, ".".join(token.name.lower() for token in names))
-        if names[0].name.lower() in variables:
+        if self.fold(names[0].name) in variables:
             return self.emit_all(Role.LITERAL, start, min(at, end))
         if at + 1 < end and self.tokens[at].text == "." and self.tokens[at + 1].text == "*":
             return self.emit_all(Role.STAR, start, at + 2)
@@ -291,7 +294,7 @@ class _Cutter:
         self.emit_all(Role.LITERAL, at, body - 1 if body > at else at)
         if body > at:
             self.emit(Role.OPERATOR, body - 1)
-        self.scalar(body, end, variables | {token.name.lower() for token in names}, words)
+        self.scalar(body, end, variables | {self.fold(token.name) for token in names}, words)
 
     def after_call(self, at: int, end: int, variables: frozenset[str]) -> int:
         """Step over FILTER and the other words that may follow a call, but for OVER."""

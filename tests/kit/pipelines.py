@@ -187,7 +187,7 @@ class PublishingWorker:
             self.restarts += 1
         return self.restartable
 
-    def maintain(self, wanted: Callable[[TableName], bool]) -> Sequence[str]:
+    def maintain(self, wanted: Callable[[TableName], bool], waits: Callable[[], bool]) -> Sequence[str]:
         for table in self.catalog.stream_tables():
             if wanted(table.name):
                 self.maintained.append(table.name.table)

@@ -84,7 +84,8 @@ class Settings:
         fuse_ceiling: Changed rows above which a stream table's fuse blows, where it says nothing; `none` for no limit.
         fuse_factor: The same as a multiple of the largest of its recent changes.
         suspend_after: After so many failures in a row a scheduler suspends a stream table.
-        maintenance_every: How often a scheduler maintains stored tables while it is idle; `never` for not at all.
+        maintenance_every: How often a scheduler maintains stored tables while it is idle, and after twice that
+            time in any case; `never` for not at all.
         webhook: A URL to which a scheduler posts what happens; None for none.
         on_event: A function (`module:function`) that a scheduler calls with what happens; None for none.
         pools: How many refreshes of each pool run at once.

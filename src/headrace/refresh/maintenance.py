@@ -1,12 +1,13 @@
 """Maintains everything stored: compaction, expiry, log trimming, orphan files, pins.
 
 Works table by table under the table's lease, in `staging`, and publishes like everything else. A table that is being
-refreshed is left for the next time: maintenance is never in the way.
+refreshed is left for the next time: maintenance is never in the way, unless it is asked to wait for tables.
 """
 
 from __future__ import annotations
 
 import datetime as dt
+import math
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
@@ -102,6 +103,7 @@ def maintain(
     defaults: Defaults,
     names: Collection[TableName] | None = None,
     wanted: Callable[[TableName], bool] = lambda _: True,
+    waits: Callable[[], bool] = lambda: False,
 ) -> tuple[MaintenanceResult, ...]:
     """Do what is due.
 
@@ -114,6 +116,7 @@ def maintain(
         defaults: What the project wants where a stream table says nothing.
         names: Stream tables and mirrors to maintain; None for all, and for the files of what was dropped.
         wanted: Asked before each stream table whether it is its turn.
+        waits: Whether a table that somebody else works on is waited for still; asked again and again.
 
     Raises:
         UserError: `INVALID_OPTION` for ages that would delete what running readers use; `STREAM_TABLE_NOT_FOUND`.
@@ -134,7 +137,8 @@ def maintain(
         if not wanted(table.name):
             continue
         try:
-            with holding_leases(catalog, [resource_of(table.name)]) as leases:
+            resources, held_up = [resource_of(table.name)], lambda: not waits()
+            with holding_leases(catalog, resources, patience=math.inf, given_up=held_up) as leases:
                 # only now: it may have been dropped, or stored anew, while others were maintained
                 now = table if isinstance(table, Mirror) else catalog.find_stream_table(table.name)
                 if now is not None:

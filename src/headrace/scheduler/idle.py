@@ -1,4 +1,8 @@
-"""Runs maintenance while nothing is due: one scheduler at a time, interruptible."""
+"""Runs maintenance while nothing is due: one scheduler at a time, interruptible.
+
+Where something always is due, files and snapshots would pile up. So maintenance that has waited for a moment of quiet
+for as long as there is between two times is done beside refreshes, under the leases of its tables.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +28,9 @@ RESOURCE = "maintenance"
 AGAIN_SECONDS = 60.0
 """After it was not this scheduler's turn, or something went wrong, it asks again then."""
 
+WAIT_SECONDS = 600.0
+"""Maintenance that is overdue waits for so long for a table that is being refreshed."""
+
 
 class Idle:
     """Maintains stored tables every so often.
@@ -34,7 +41,8 @@ class Idle:
         events: Told when something goes wrong.
         clock: Tells the time.
         every: Seconds between two times; None for never.
-        undisturbed: Whether nothing else is to be done at the moment; asked from another thread.
+        quiet: Whether nothing else is to be done at the moment; asked from another thread.
+        over: Set when nothing more is to be begun.
         spark: Told while it is used.
     """
 
@@ -45,7 +53,8 @@ class Idle:
         events: Events,
         clock: Clock,
         every: float | None,
-        undisturbed: Callable[[], bool],
+        quiet: Callable[[], bool],
+        over: threading.Event,
         spark: LostSpark,
     ) -> None:
         self._catalog = catalog
@@ -53,9 +62,12 @@ class Idle:
         self._events = events
         self._clock = clock
         self._every = every
-        self._undisturbed = undisturbed
+        self._quiet = quiet
+        self._over = over
         self._spark = spark
-        self._ask_after = 0.0
+        self._ask_after = self._ask_busy_after = 0.0
+        self._since: dt.datetime | None = None
+        self._overdue = False
         self._done: set[TableName] = set()
         self._at: TableName | None = None
         self._left = False
@@ -63,17 +75,22 @@ class Idle:
 
     def consider(self) -> None:
         """Begin in a thread of its own, if it is time."""
-        if self._every is None or time.monotonic() < self._ask_after or not self._undisturbed():
+        if self._every is None or self._over.is_set() or (self._thread is not None and self._thread.is_alive()):
             return
-        if self._thread is not None and self._thread.is_alive():
+        quiet, now = self._quiet(), time.monotonic()
+        if now < (self._ask_after if quiet else self._ask_busy_after):
             return
-        self._ask_after = time.monotonic() + min(AGAIN_SECONDS, self._every)
-        if self._is_time():
+        self._ask_busy_after = now + min(AGAIN_SECONDS, self._every)
+        if quiet:
+            self._ask_after = self._ask_busy_after
+        self._since = self._due_since(self._every)
+        self._overdue = self._since is not None and self._clock.now() - self._since >= dt.timedelta(seconds=self._every)
+        if self._since is not None and (quiet or self._overdue):
             self._thread = threading.Thread(target=self._maintain, name="headrace-maintenance", daemon=True)
             self._thread.start()
 
     def end(self, patience: Patience) -> None:
-        """Wait for what is being maintained; `undisturbed` says no by now.
+        """Wait for what is being maintained; `over` is set by now.
 
         What outlasts patience is left alone: it fails with the project's Spark, as if the process had been killed.
         """
@@ -81,18 +98,30 @@ class Idle:
             self._thread, "maintenance" if self._at is None else f"the maintenance of {self._at}"
         )
 
-    def _is_time(self) -> bool:
+    def _due_since(self, every: float) -> dt.datetime | None:
+        """Return since when it is time; None while it is not, or while somebody is at it."""
         with self._catalog.reading() as reader:
             lease = next((x for x in reader.leases() if x.resource == RESOURCE), None)
             held = RESOURCE in reader.held_resources()  # whoever died meanwhile has never given it back
         if lease is None or self._done:
-            return True
-        return not held and self._clock.now() - lease.heartbeat_at >= dt.timedelta(seconds=self._every or 0)
+            return self._since or self._clock.now()
+        due = lease.heartbeat_at + dt.timedelta(seconds=every)
+        return None if held or due > self._clock.now() else due
+
+    def _goes_on(self) -> bool:
+        return not self._over.is_set() and (self._overdue or self._quiet())
 
     def _maintain(self) -> None:
+        until = 0.0
+
+        def waits() -> bool:
+            return self._overdue and not self._over.is_set() and time.monotonic() < until
+
         def turn(name: TableName) -> bool:
-            if name in self._done or not self._undisturbed():
+            nonlocal until
+            if name in self._done or not self._goes_on():
                 return False
+            until = time.monotonic() + WAIT_SECONDS
             self._done.add(name)
             self._at = name
             return True
@@ -100,13 +129,14 @@ class Idle:
         self._at = None
         try:
             with self._spark.using(), holding_leases(self._catalog, [RESOURCE]):
-                failed = self._worker.maintain(turn)
+                failed = self._worker.maintain(turn, waits)
             for what in failed:
                 self._events.emit(Notice(f"Maintenance left out {what}"))
             if self._at is not None:
                 self._spark.found()
             self._catalog.forget_events(self._clock.now() - KEPT)
-            if self._undisturbed():
+            if self._goes_on():
+                self._since = None
                 self._done.clear()  # else the rest comes when it is quiet again
         except HeadraceError as error:
             if error.code != "LEASE_HELD" and not self._left:

@@ -154,7 +154,9 @@ class Scheduler:
         self._outage = Outage(events)
         self._decisions = Decisions(catalog, events, rules.poll)
         self._deployments = Deployments(catalog, worker, events, rules.poll, self.spark)
-        self._idle = Idle(catalog, worker, events, self.clock, rules.maintenance, self._undisturbed, self.spark)
+        self._idle = Idle(
+            catalog, worker, events, self.clock, rules.maintenance, self._undisturbed, self._over, self.spark
+        )
 
     def plan(self) -> tuple[Planned, ...]:
         """Return what would be refreshed now, in order and with reasons, and what waits."""
@@ -573,10 +575,10 @@ class Scheduler:
             self.worker.cancel(tables)
 
     def _undisturbed(self) -> bool:
-        return self._dispatch.idle and not self._over.is_set()
+        return self._dispatch.idle
 
     def _beside(self) -> None:
-        """See to deployments, and maintain while it is quiet."""
+        """See to deployments, and maintain while it is quiet, or long overdue."""
         if not self._once:
             with suppress(HeadraceError):  # an outage of the catalog is told where it is looked at
                 self._deployments.consider(() if self._state is None else self._state.layouts)

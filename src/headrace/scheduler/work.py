@@ -57,8 +57,10 @@ class Worker(Protocol):
         """
         ...
 
-    def maintain(self, wanted: Callable[[TableName], bool]) -> Sequence[str]:
+    def maintain(self, wanted: Callable[[TableName], bool], waits: Callable[[], bool]) -> Sequence[str]:
         """Expire, compact and trim stored tables; check `wanted` before each.
+
+        While `waits` says so, a table that somebody else works on is waited for; else it is left out.
 
         Returns:
             The tables that could not be maintained, and why, while others were.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,10 +13,11 @@ from catalog_kit.iceberg import Iceberg
 from catalog_kit.samples import ORDERS, create, lake, refresh, see
 from catalog_kit.statements import statements
 
-from headrace.catalog import Catalog, Publication
+from headrace.catalog import Catalog, Publication, resource_of
 from headrace.errors import EnvironmentFault
 from headrace.names import TableName
 from headrace.refresh.groups.grouping import Defaults
+from headrace.refresh.held_leases import holding_leases
 from headrace.refresh.maintenance import MaintenanceResult, maintain, needs_of
 
 FEW, MORE = 2, 8
@@ -31,15 +33,23 @@ class NothingThere:
         raise EnvironmentFault("FILE_MISSING", "A file that a table needs is missing.")
 
 
-def kept_up(catalog: Catalog, runner: object, *, dry_run: bool = False) -> tuple[MaintenanceResult, ...]:
-    """Maintain no table that is there, and what was dropped."""
+def kept_up(
+    catalog: Catalog,
+    runner: object,
+    *,
+    dry_run: bool = False,
+    wanted: Callable[[TableName], bool] = lambda _: False,
+    waits: Callable[[], bool] = lambda: False,
+) -> tuple[MaintenanceResult, ...]:
+    """Maintain no table that is there, unless others are wanted, and what was dropped."""
     return maintain(
         catalog,
         SimpleNamespace(location=lambda _: None, runner=lambda: runner),
         older_than=dt.timedelta(0),
         orphans_older_than=dt.timedelta(days=1),
         dry_run=dry_run,
-        wanted=lambda _: False,
+        wanted=wanted,
+        waits=waits,
         defaults=Defaults(),
     )
 
@@ -109,3 +119,21 @@ def test_dropped_tables_whose_files_are_gone_are_removed_unless_all_files_are_aw
     (tmp_path / "t1-1").write_text("{}")
     assert [result.action for result in kept_up(catalog, NothingThere())] == ["remove_dropped"]
     assert not kept_up(catalog, NothingThere())
+
+
+def test_a_table_that_is_being_refreshed_is_waited_for_where_that_is_asked(catalog: Catalog, url: str) -> None:
+    refreshed(catalog, url, 0, 1)
+    with ExitStack() as others:
+        others.enter_context(holding_leases(catalog, [resource_of(lake("shop.t0"))]))
+        asked: list[int] = []
+
+        def waits() -> bool:
+            asked.append(len(asked))
+            if len(asked) == 2:
+                others.close()
+            return len(asked) < 5
+
+        (left,) = kept_up(catalog, None, wanted=lambda _: True)
+        assert left.action == "skipped"
+        (came,) = kept_up(catalog, None, wanted=lambda _: True, waits=waits)
+    assert "METADATA_UNREADABLE" in came.detail  # its turn came, and there are no files

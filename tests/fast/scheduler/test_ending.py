@@ -35,7 +35,7 @@ def maintaining(worker, free):
     """Have a worker's maintenance of a table last until it is freed; return what is set when it has begun."""
     begun = threading.Event()
 
-    def maintain(wanted):
+    def maintain(wanted, waits):
         for table in worker.catalog.stream_tables():
             if wanted(table.name):
                 begun.set()

@@ -972,6 +972,7 @@ def test_maintenance_makes_way(lake_, catalog):
         ClockAhead(0),
         3600.0,
         lambda: quiet[0] and len(worker.maintained) != 1,
+        threading.Event(),
         LostSpark(Events()),
     )
     idle.consider()
@@ -987,6 +988,42 @@ def test_maintenance_makes_way(lake_, catalog):
     idle.consider()
     idle.end(Patience(Events(), 180))
     assert len(worker.maintained) == 4
+
+
+def test_maintenance_that_is_long_overdue_is_done_beside_refreshes(lake_, catalog):
+    """Something always runs: it begins after twice the time, and waits for what is being refreshed."""
+    lake_.base("s.a")
+    define(catalog, "b: a; c: a")
+    free = threading.Event()
+    worker = PublishingWorker(lake_, catalog, fails=lambda n: n.table == "b" and free.wait(180))
+    waited = []
+    maintain = worker.maintain
+    worker.maintain = lambda wanted, waits: maintain(
+        lambda name: wanted(name) and (waited.append(waits()) or True), waits
+    )
+    try:
+        with Running(catalog, worker, maintenance=2.0):
+            began = time.monotonic()
+            until(lambda: worker.maintained == ["b", "c"])
+            assert time.monotonic() - began > 1.5
+            free.set()
+    finally:
+        free.set()
+    assert waited == [True, True]
+
+
+def test_maintenance_knows_from_former_schedulers_that_it_is_overdue(lake_, catalog):
+    define(catalog, "b: a; c: a")
+    with holding_leases(catalog, [RESOURCE]):
+        pass
+    for ahead, done in ((3600 * 1.5, []), (3600 * 2.5, ["b", "c"])):
+        worker = PublishingWorker(lake_, catalog)
+        idle = Idle(
+            catalog, worker, Events(), ClockAhead(ahead), 3600.0, lambda: False, threading.Event(), LostSpark(Events())
+        )
+        idle.consider()
+        idle.end(Patience(Events(), 180))
+        assert worker.maintained == done
 
 
 def test_a_table_that_is_dropped_while_it_waits_is_forgotten(lake_, catalog):

@@ -66,7 +66,7 @@ class EngineWorker:
 
         return SideBySide(lambda: self._creator.plan_group(members, heads, awaited=awaited), tasks)
 
-    def maintain(self, wanted: Callable[[TableName], bool]) -> list[str]:
+    def maintain(self, wanted: Callable[[TableName], bool], waits: Callable[[], bool]) -> list[str]:
         """Maintain stored tables with the ages that `headrace maintain` has by default."""
         from headrace.deploy.expired_generations import drop_expired
         from headrace.refresh.maintenance import maintain
@@ -80,6 +80,7 @@ class EngineWorker:
             orphans_older_than=ORPHAN_AGE,
             dry_run=False,
             wanted=wanted,
+            waits=waits,
             defaults=refresher.defaults,
         )
         return [f"{result.name}: {result.detail}" for result in results if result.failed]

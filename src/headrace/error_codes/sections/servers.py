@@ -49,6 +49,20 @@ CODES = (
         retry="yes",
     ),
     ErrorCode(
+        "SOURCE_EXHAUSTED",
+        message="The source's server has run out of disk space, memory, connections, or what its configuration allows.",
+        cause="The detail has its words: such as that all replication slots are in use.",
+        remedy="Give it more, or end what takes it. The next landing goes on; nothing is lost.",
+        retry="yes",
+    ),
+    ErrorCode(
+        "SOURCE_CANCELLED",
+        message="Somebody cancelled a statement of Headrace's on the source's server.",
+        cause="`pg_cancel_backend`, by hand or from a job that ends long statements.",
+        remedy="Try again; have such jobs leave out sessions with the application name `headrace`.",
+        retry="yes",
+    ),
+    ErrorCode(
         "SLOT_IN_USE",
         message="Another process reads the source's replication slot.",
         cause=(

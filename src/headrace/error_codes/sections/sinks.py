@@ -201,6 +201,20 @@ SERVERS = (
         retry="yes",
     ),
     ErrorCode(
+        "SINK_EXHAUSTED",
+        message="The sink's server has run out of disk space, memory, connections, or what its configuration allows.",
+        cause="The detail has its words.",
+        remedy="Give it more, or end what takes it. Headrace tries again; nothing is lost.",
+        retry="yes",
+    ),
+    ErrorCode(
+        "SINK_CANCELLED",
+        message="Somebody cancelled a statement of Headrace's on the sink's server.",
+        cause="`pg_cancel_backend`, by hand or from a job that ends long statements.",
+        remedy="Headrace tries again; have such jobs leave out sessions with the application name `headrace sink`.",
+        retry="yes",
+    ),
+    ErrorCode(
         "SINK_BUSY",
         message="Somebody else had the target locked for too long.",
         cause="A long transaction, `VACUUM FULL`, an `ALTER TABLE`; or a node of a Citus cluster that was killed has "

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import psycopg
 from psycopg import conninfo
 
-from headrace.connection_failures import ConnectionFailure, connection_failure
+from headrace.connection_failures import CANCELLED, ConnectionFailure, connection_failure, shortage
 from headrace.connection_strings import EXACT_VALUES, PATIENCE, ConnectionStrings, session_settings
 from headrace.errors import EnvironmentFault, UserError
 
@@ -20,6 +20,9 @@ Connection = psycopg.Connection[tuple[object, ...]]
 
 OPTIONS = {**EXACT_VALUES, "lock_timeout": "30s", "client_min_messages": "warning"}
 """Settings of sessions that compare and write."""
+
+APPLICATION = "headrace sink"
+"""The sessions' name, as the server knows it."""
 
 
 def _invalid(message: str) -> UserError:
@@ -53,7 +56,7 @@ def connected(url: str) -> Iterator[Connection]:
     """
     with faults():
         try:
-            parameters = {**PATIENCE, **_STRINGS.parameters(url), "application_name": "headrace sink"}
+            parameters = {**PATIENCE, **_STRINGS.parameters(url), "application_name": APPLICATION}
             connection = psycopg.connect(**parameters, autocommit=True)  # type: ignore[arg-type]
         except (psycopg.OperationalError, psycopg.ProgrammingError) as error:
             raise _not_connected(error) from error
@@ -96,8 +99,8 @@ def faults() -> Iterator[None]:
 
     Raises:
         UserError: `SINK_VALUE_REFUSED` for rows that the table does not take.
-        EnvironmentFault: `SINK_LOST` and `SINK_BUSY` (retryable), `SINK_REFUSED` for missing privileges, `SINK_ERROR`
-            for the rest.
+        EnvironmentFault: `SINK_LOST`, `SINK_BUSY`, `SINK_EXHAUSTED` and `SINK_CANCELLED` (retryable), `SINK_REFUSED`
+            for missing privileges, `SINK_ERROR` for the rest.
     """
     try:
         yield
@@ -132,13 +135,7 @@ def faults() -> Iterator[None]:
             hint="Correct the query, or alter the table so that it takes the value.",
         ) from error
     except psycopg.OperationalError as error:
-        raise EnvironmentFault(
-            "SINK_LOST",
-            "The connection to the sink's PostgreSQL server broke; what was not committed is not there.",
-            detail=_words(error),
-            hint="Headrace tries again, and finds out first what was written.",
-            retryable=True,
-        ) from error
+        raise _given_up_by_server(error) or _lost(error) from error
     except psycopg.Error as error:
         raise EnvironmentFault(
             "SINK_ERROR",
@@ -146,6 +143,39 @@ def faults() -> Iterator[None]:
             detail=_words(error),
             hint="See the server's message.",
         ) from error
+
+
+def _given_up_by_server(error: psycopg.Error) -> EnvironmentFault | None:
+    """Return the error for a statement that the server gave up, while the connection is well."""
+    if (short := shortage(error.sqlstate)) is not None:
+        of, cure = short
+        return EnvironmentFault(
+            "SINK_EXHAUSTED",
+            f"The sink's PostgreSQL server has run out of {of}; nothing was written.",
+            detail=_words(error),
+            hint=f"{cure} Headrace tries again.",
+            retryable=True,
+        )
+    if error.sqlstate == CANCELLED:
+        return EnvironmentFault(
+            "SINK_CANCELLED",
+            "Somebody cancelled a statement of Headrace's on the sink's PostgreSQL server; nothing was written.",
+            detail=_words(error),
+            hint="Headrace tries again. Where it happens again, see who does so there: pg_cancel_backend, or a job "
+            f"that ends long statements. Headrace's sessions are named {APPLICATION}.",
+            retryable=True,
+        )
+    return None
+
+
+def _lost(error: psycopg.Error) -> EnvironmentFault:
+    return EnvironmentFault(
+        "SINK_LOST",
+        "The connection to the sink's PostgreSQL server broke; what was not committed is not there.",
+        detail=_words(error),
+        hint="Headrace tries again, and finds out first what was written.",
+        retryable=True,
+    )
 
 
 def _words(error: psycopg.Error) -> str:

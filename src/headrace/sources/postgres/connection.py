@@ -16,6 +16,7 @@ from typing import Any
 import psycopg
 from psycopg import conninfo
 
+from headrace.connection_failures import CANCELLED, shortage
 from headrace.connection_strings import EXACT_VALUES, PATIENCE, ConnectionStrings, session_settings
 from headrace.errors import EnvironmentFault, UserError
 from headrace.sources.interruption import interruptible
@@ -29,7 +30,7 @@ logging.getLogger("psycopg").addHandler(logging.NullHandler())  # it warns on st
 OPTIONS = {**EXACT_VALUES, "lock_timeout": "60s"}
 """Settings of sessions that read. A new slot waits for the transactions that are open then, but not for ever."""
 
-IN_MOTION = "SOURCE_IN_MOTION"
+IN_MOTION, EXHAUSTED = "SOURCE_IN_MOTION", "SOURCE_EXHAUSTED"
 
 APPLICATION = "headrace"
 """As the server knows connections of ours: triggers on change tables go by it."""
@@ -123,7 +124,8 @@ def faults() -> Iterator[None]:
         EnvironmentFault: `VALUE_NOT_REPRESENTABLE` for bytes that are no text in their database's encoding,
             `SOURCE_LOST` (retryable) when the connection broke, `SLOT_IN_USE` (retryable) when another
             session has the slot, `SOURCE_BUSY` (retryable) when a lock was
-            not to be had, `SOURCE_REFUSED` for missing privileges, `SOURCE_ERROR` for the rest.
+            not to be had, `SOURCE_EXHAUSTED` and `SOURCE_CANCELLED` (retryable) when the server gave up a statement,
+            `SOURCE_REFUSED` for missing privileges, `SOURCE_ERROR` for the rest.
     """
     try:
         yield
@@ -153,7 +155,7 @@ def faults() -> Iterator[None]:
             retryable=True,
         ) from error
     except psycopg.OperationalError as error:
-        raise lost(error) from error
+        raise _given_up_by_server(error) or lost(error) from error
     except psycopg.Error as error:
         raise EnvironmentFault(
             "SOURCE_ERROR",
@@ -177,6 +179,29 @@ def busy(error: psycopg.Error, who: str = "") -> EnvironmentFault:
         hint="A first snapshot, and one of altered tables, waits for transactions that write.",
         retryable=True,
     )
+
+
+def _given_up_by_server(error: psycopg.Error) -> EnvironmentFault | None:
+    """Return the error for a statement that the server gave up, while the connection is well."""
+    if (short := shortage(error.sqlstate)) is not None:
+        of, cure = short
+        return EnvironmentFault(
+            EXHAUSTED,
+            f"The source's PostgreSQL server has run out of {of}; nothing was landed.",
+            detail=str(error).strip(),
+            hint=f"{cure} Then the next landing goes on: what was not landed is still there.",
+            retryable=True,
+        )
+    if error.sqlstate == CANCELLED:
+        return EnvironmentFault(
+            "SOURCE_CANCELLED",
+            "Somebody cancelled a statement of Headrace's on the source's PostgreSQL server; nothing was landed.",
+            detail=str(error).strip(),
+            hint="Try again: what was not landed is still there. Where it happens again, see who does so there: "
+            f"pg_cancel_backend, or a job that ends long statements. Headrace's sessions are named {APPLICATION}.",
+            retryable=True,
+        )
+    return None
 
 
 def lost(error: psycopg.Error) -> EnvironmentFault:

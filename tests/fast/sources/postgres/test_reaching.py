@@ -16,7 +16,9 @@ from kit.mirrored import truth as rows
 
 from headrace.errors import EnvironmentFault, UserError
 from headrace.sinks.postgres.target_connection import connected as to_a_sink
+from headrace.sinks.postgres.target_connection import faults as sink_faults
 from headrace.sources.postgres.connection import Connection, connected
+from headrace.sources.postgres.connection import faults as source_faults
 from headrace.sources.postgres.connection_faults import connection_error
 from headrace.sources.postgres.health.server_health import health
 
@@ -234,3 +236,25 @@ def test_sessions_last_whatever_ends_others(
         else:
             time.sleep(0.5)
         connection.execute("SELECT 1")
+
+
+@pytest.mark.parametrize(("faults", "side"), [(source_faults, "SOURCE"), (sink_faults, "SINK")])
+@pytest.mark.parametrize(
+    ("error", "code", "words"),
+    [
+        (psycopg.errors.DiskFull, "EXHAUSTED", "disk space"),
+        (psycopg.errors.TooManyConnections, "EXHAUSTED", "connections"),
+        (psycopg.errors.ConfigurationLimitExceeded, "EXHAUSTED", "max_replication_slots"),
+        (psycopg.errors.InsufficientResources, "EXHAUSTED", "resources"),
+        (psycopg.errors.QueryCanceled, "CANCELLED", "pg_cancel_backend"),
+        (psycopg.errors.AdminShutdown, "LOST", "connection"),
+    ],
+)
+def test_what_a_server_gave_up_is_not_told_as_a_lost_connection(
+    faults: Callable[[], AbstractContextManager[None]], side: str, error: type[psycopg.Error], code: str, words: str
+) -> None:
+    with pytest.raises(EnvironmentFault, match=f"{side}_{code}") as told, faults():
+        raise error("the server's words")
+    assert words in f"{told.value.message} {told.value.hint}"
+    assert told.value.detail == "the server's words"
+    assert told.value.retryable

@@ -217,6 +217,27 @@ def test_a_slot_in_danger_is_landed_where_triggers_cannot_be_put(
         assert bank.rows("done") == truth(db, "done")
 
 
+@pytest.mark.parametrize("seen", [True, False], ids=["seen", "not seen"])
+def test_a_slot_in_danger_is_landed_where_no_other_slot_is_free(
+    bank: Follower, db: psycopg.Connection, monkeypatch: pytest.MonkeyPatch, seen: bool
+) -> None:
+    until(bank, triggers=False)
+    db.execute("INSERT INTO done (who) VALUES (1)")
+    monkeypatch.setattr(slots.Slot, "endangered", True)
+    if not seen:  # the last one is taken by somebody else just now
+        monkeypatch.setattr(auto_capture, "_slots_are_free", lambda _: True)
+    all_others = "generate_series(1, current_setting('max_replication_slots')::int - %s)"
+    (taken,) = db.execute("SELECT count(*) FROM pg_replication_slots").fetchone() or (0,)
+    db.execute(f"SELECT pg_create_physical_replication_slot('taken_' || n) FROM {all_others} n", (taken,))
+    try:
+        landed(bank)
+    finally:
+        db.execute("SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_type = 'physical'")
+    assert not by_triggers(bank.position)
+    assert bank.rows("done") == truth(db, "done")
+    assert installed(db) == (False, True)
+
+
 def test_whole_old_rows_in_the_log_are_no_other_shape(bank: Follower, db: psycopg.Connection) -> None:
     db.execute("ALTER TABLE done REPLICA IDENTITY FULL; INSERT INTO done (who) VALUES (1)")
     until(bank, triggers=False)

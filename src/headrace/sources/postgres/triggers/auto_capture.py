@@ -28,7 +28,7 @@ import psycopg
 from headrace.errors import EnvironmentFault, UserError
 from headrace.names import TableName
 from headrace.sources.capture import Json, Landing
-from headrace.sources.postgres.connection import Connection, connected, in_motion
+from headrace.sources.postgres.connection import EXHAUSTED, Connection, connected, in_motion
 from headrace.sources.postgres.remote_tables import RemoteTable
 from headrace.sources.postgres.server import server
 from headrace.sources.postgres.setup import preflight
@@ -53,7 +53,9 @@ PATIENCE = 10.0
 PAUSE = dt.timedelta(minutes=1)
 """Between attempts to hand over."""
 
-GIVEN_UP = frozenset({"SOURCE_BUSY", "SOURCE_IN_MOTION", "SOURCE_REFUSED", "SOURCE_ERROR", "SLOT_IN_USE"})
+GIVEN_UP = frozenset(
+    {"SOURCE_BUSY", "SOURCE_IN_MOTION", EXHAUSTED, "SOURCE_REFUSED", "SOURCE_ERROR", "SLOT_IN_USE"},
+)
 """Errors that end an attempt to hand over, while the present capture goes on."""
 
 
@@ -217,8 +219,8 @@ class AutoCapture:
         try:
             with connected(self._what.url) as connection:
                 slot = slots.find_slot(connection, self._what.slot)
-                if slot is None or slot.lost or not slot.endangered:
-                    return None
+                if slot is None or slot.lost or not slot.endangered or not _slots_are_free(connection):
+                    return None  # without one there is no hand-over; where the log goes before, tables are taken anew
                 start, moved = self._triggers.installed_at(server(connection), PATIENCE)
                 landing = self._wal.up_to(connection, position, start)
         except EnvironmentFault as error:
@@ -252,6 +254,10 @@ class AutoCapture:
     def _drop_slot(self, connection: Connection) -> None:
         slots.drop_slot(connection, self._what.slot)
         slots.drop_publication(connection, self._what.slot)
+
+
+def _slots_are_free(connection: Connection) -> bool:
+    return all(c.ok for c in preflight.check_server(connection) if c.name in ("slots", "senders"))
 
 
 def _unidentified(table: RemoteTable) -> RemoteTable:

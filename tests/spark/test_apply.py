@@ -101,12 +101,14 @@ def test_bag(lake, fresh: Callable[..., TableName], version: int, copies: int, k
     rows = Counter()
     while len(rows) < 14:
         rows[normal(row(rng))] = rng.randint(1, copies)
+    if apart := copies > 1:
+        rows.update((*r[:3], zero, *r[4:]) for r in list(rows)[:5] for zero in VALUES["d"][1:3])
     filled(lake, table, rows, version)
     for _ in range(2):
         change = Counter({r: -rng.randint(1, n) for r, n in rows.items() if n and rng.random() < 0.3})
         change.update({normal(row(rng)): rng.randint(1, copies) for _ in range(3)})
         moved = measured(lake, change)
-        target = Target(table, COLUMNS, None, sum(rows.values()) if known else None)
+        target = Target(table, COLUMNS, None, sum(rows.values()) if known else None, apart=apart)
         plan = plan_apply(target, moved)
         assert plan.method is (Method.OVERWRITE if known else Method.DELETE_ROWS)
         meta = run_apply(plan, lake.runner, lambda: lake.meta(table))

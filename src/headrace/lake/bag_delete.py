@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from headrace.algebra.schema import Column
-from headrace.lake.compare import key_expressions
+from headrace.lake.compare import row_key
 from headrace.lake.measured_change import (
     REMOVED,
     STORED,
@@ -76,13 +76,13 @@ class BagDelete:
             before: The snapshot that still has them.
         """
         target, change = self.target, self.change
-        grouping = ", ".join(e for c in target.columns for e in key_expressions(c, STORED))
+        grouping = ", ".join(row_key(target.columns, STORED, apart=target.apart))
         shown = ", ".join(f"any_value({STORED}.{quote(c.name)}) AS {quote(c.name)}" for c in target.columns)
         hint = spread_out(target, change, target.columns)
         counted = (
             f"SELECT {hint}{shown}, count(*) + any_value({REMOVED}.{WEIGHT}) AS __hr_left "
             f"FROM (SELECT * FROM {target.table.sql} VERSION AS OF {before}) AS {STORED} "
-            f"JOIN {removed_rows(change)} ON {match(change, target.columns)} GROUP BY {grouping}"
+            f"JOIN {removed_rows(change)} ON {match(change, target.columns, apart=target.apart)} GROUP BY {grouping}"
         )
         kept = (
             f"SELECT {names(target.columns)} FROM ({counted}) "
@@ -157,12 +157,13 @@ def _telling(columns: Sequence[Column], known: Mapping[str, Spread], rows: int |
 
 def by_position_sql(target: Target, change: Change) -> str:
     """Return the statement that deletes copies of rows by file and position."""
-    keys = ", ".join(e for c in target.columns for e in key_expressions(c, STORED))
+    keys = ", ".join(row_key(target.columns, STORED, apart=target.apart))
+    met = match(change, target.columns, apart=target.apart)
     copies = (
         f"SELECT {spread_out(target, change, target.columns)}{STORED}._file AS __hr_file, {STORED}._pos AS __hr_pos, "
         f"{REMOVED}.{WEIGHT} AS __hr_n, "
         f"row_number() OVER (PARTITION BY {keys} ORDER BY {STORED}._file, {STORED}._pos) AS __hr_i "
-        f"FROM {target.table.sql} AS {STORED} JOIN {removed_rows(change)} ON {match(change, target.columns)}"
+        f"FROM {target.table.sql} AS {STORED} JOIN {removed_rows(change)} ON {met}"
     )
     return (
         f"MERGE INTO {target.table.sql} AS __hr_t "

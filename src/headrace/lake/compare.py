@@ -2,7 +2,8 @@
 
 Spark's grouping and `<=>` do so, but cannot compare maps. A column therefore contributes *key expressions*; two rows
 are the same row exactly when all of them are equal in Spark's sense. Which of two rows that differ only in the sign of
-a zero is deleted is therefore open, as it is in Spark's own `DISTINCT` and `EXCEPT ALL`.
+a zero is deleted is therefore open, as it is in Spark's own `DISTINCT` and `EXCEPT ALL`. Stream tables store zeros
+without a sign; mirrors have them as they are, and what is done to them tells such rows `apart`.
 """
 
 from __future__ import annotations
@@ -62,28 +63,45 @@ def consolidate(source: str, columns: Sequence[Column], *, weight: str = quote(W
         weight: Expression of a row's weight.
         apart: Whether rows are different whose values are equal and not the same, such as zeros of both signs.
     """
-    keys = [key_expressions(c) for c in columns]
     loose = frozenset(c.name for c in columns if not equal_means_same(c.type))
-    if apart:
-        keys += [(told_apart(quote(c.name), c.type),) for c in columns if c.name in loose]
     # Grouping by a float would return 0.0 for -0.0, and by a map's stand-in no map: take any of the equal values.
     shown = [f"any_value({quote(c.name)}) AS {quote(c.name)}" if c.name in loose else quote(c.name) for c in columns]
     total = f"sum({weight})"
-    grouping = ", ".join(e for k in keys for e in k)
+    grouping = ", ".join(row_key(columns, apart=apart))
     return (
         f"SELECT {', '.join((*shown, f'{total} AS {quote(WEIGHT)}'))} FROM ({source})"
         f"{f' GROUP BY {grouping}' if grouping else ''} HAVING {total} <> 0"
     )
 
 
-def same(columns: Sequence[Column], left: str, right: str) -> str:
+def row_key(columns: Sequence[Column], alias: str | None = None, *, apart: bool = False) -> list[str]:
+    """Return SQL expressions whose equality (NULL-safe) is equality of rows."""
+    keys = [e for c in columns for e in key_expressions(c, alias)]
+    return [*keys, *_apart(columns, alias)] if apart else keys
+
+
+def _apart(columns: Sequence[Column], alias: str | None) -> list[str]:
+    """Return SQL that tells equal values of some columns apart that are not the same."""
+    prefix = f"{alias}." if alias else ""
+    return [told_apart(prefix + quote(c.name), c.type) for c in columns if not equal_means_same(c.type)]
+
+
+def same(columns: Sequence[Column], left: str, right: str, *, apart: bool = False) -> str:
     """Return a condition that is true exactly when two rows agree in all `columns`.
 
-    `=` where no NULL is possible.
+    `=` where no NULL is possible. What tells equal values apart is no key that Spark joins by: it is asked of few rows.
     """
     terms = []
     for column in columns:
         pairs = zip(key_expressions(column, left), key_expressions(column, right), strict=True)
         for place, (a, b) in enumerate(pairs):
             terms.append(f"{a} {'<=>' if column.nullable or place else '='} {b}")
+    if apart:
+        terms += not_apart(columns, left, right)
     return " AND ".join(terms) or "TRUE"
+
+
+def not_apart(columns: Sequence[Column], left: str, right: str) -> list[str]:
+    """Return conditions that equal values of two rows are the same."""
+    pairs = zip(_apart(columns, left), _apart(columns, right), strict=True)
+    return [f"coalesce({a} = {b}, true)" for a, b in pairs]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from headrace.algebra.schema import Column
-from headrace.lake.compare import consolidate, key_expressions, same
+from headrace.lake.compare import consolidate, key_expressions, not_apart, same
 from headrace.names import WEIGHT, TableName, quote
 
 STORED = "__hr_s"
@@ -50,6 +50,7 @@ class Target:
         rebuild: The command by which a user has the table computed anew, should it not hold what it must.
         broadcast: Whether Spark may be asked to send the removed rows to every task when rows are looked for.
         append_only: Whether the change is known to remove no rows.
+        apart: Whether rows of a bag are different whose values are equal and not the same, such as zeros of both signs.
     """
 
     table: TableName
@@ -61,6 +62,7 @@ class Target:
     rebuild: str | None = None
     broadcast: bool = True
     append_only: bool = False
+    apart: bool = False
 
     @property
     def identity(self) -> tuple[Column, ...]:
@@ -227,7 +229,7 @@ def removed_rows(change: Change) -> str:
     return f"(SELECT * FROM {change.table} WHERE {WEIGHT} < 0) AS {REMOVED}"
 
 
-def match(change: Change, columns: tuple[Column, ...]) -> str:
+def match(change: Change, columns: tuple[Column, ...], *, apart: bool = False) -> str:
     """Return a condition that a row of `STORED` is one of `REMOVED`, by `columns`.
 
     Bounds let files be skipped. Where no removed row has a NULL, `=` says the same as `<=>` and is a third faster. They
@@ -245,9 +247,10 @@ def match(change: Change, columns: tuple[Column, ...]) -> str:
     ]
     hashed = [c for c in sharp if is_cheap(c)]
     if len(hashed) < 2 or not all(is_cheap(c) or c.type in _ORDERABLE for c in sharp):
-        return " AND ".join((*bounds, same(sharp, STORED, REMOVED)))
+        return " AND ".join((*bounds, same(sharp, STORED, REMOVED, apart=apart)))
     probe = f"xxhash64({names(tuple(hashed), STORED)}) = xxhash64({names(tuple(hashed), REMOVED)})"
-    return " AND ".join((*bounds, probe, *map(_ordered_same, sharp)))
+    told = not_apart(sharp, STORED, REMOVED) if apart else ()
+    return " AND ".join((*bounds, probe, *map(_ordered_same, sharp), *told))
 
 
 def _ordered_same(column: Column) -> str:
@@ -264,7 +267,7 @@ def _has_nulls(spread: Spread | None) -> bool:
 def delete_sql(target: Target, change: Change, columns: tuple[Column, ...]) -> str:
     """Return the statement that deletes all rows equal to removed ones in `columns`."""
     rows = f"SELECT {spread_out(target, change, columns)}1 FROM {removed_rows(change)}"
-    exists = f"EXISTS ({rows} WHERE {match(change, columns)})"
+    exists = f"EXISTS ({rows} WHERE {match(change, columns, apart=target.apart)})"
     return f"DELETE FROM {target.table.sql} AS {STORED} WHERE {exists}"
 
 
@@ -308,7 +311,8 @@ def overwrite_sql(target: Target, change: Change) -> str:
             f"SELECT max_by(struct({listed}), __hr_turn) AS __hr_row FROM ({both}){f' GROUP BY {keys}' if keys else ''}"
         )
         return f"INSERT OVERWRITE {target.table.sql} SELECT {newest} FROM ({last} HAVING max(__hr_turn) <> 1)"
+    left = consolidate(both, target.columns, apart=target.apart)
     return (
-        f"INSERT OVERWRITE {target.table.sql} SELECT {listed} FROM ({consolidate(both, target.columns)}) "
+        f"INSERT OVERWRITE {target.table.sql} SELECT {listed} FROM ({left}) "
         f"LATERAL VIEW explode(sequence(1, {WEIGHT})) __hr_copies AS __hr_copy WHERE {WEIGHT} > 0"
     )

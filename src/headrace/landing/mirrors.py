@@ -165,7 +165,7 @@ class Mirroring:
         view, columns = f"__hr_{uuid.uuid4().hex[:8]}_landing", before.columns
         name = self.mirror.name
         rebuild = f"headrace source resnapshot {name.namespace[-1]}"
-        target = Target(name.within(STAGING), columns, key, before.row_count, rebuild=rebuild)
+        target = Target(name.within(STAGING), columns, key, before.row_count, rebuild=rebuild, apart=key is None)
         query = landed.change_sql(self._rows(before), small=_is_small(before, target))
         if not landed.few:
             self._apply_logged(query, view, target, moved)

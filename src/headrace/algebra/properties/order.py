@@ -58,7 +58,8 @@ def told_apart(value: str, type_: str) -> str:
     """Write what is different for values that are equal and not the same.
 
     Of numbers it is NULL but for zeros: nearly all are, and a text of each would cost more than what it is for. Of maps
-    it is the order of their keys, for the same reason, where nothing else can differ.
+    it is the order of their keys, for the same reason, where nothing else can differ, and lists of numbers without a
+    zero are the same if they are equal.
 
     Args:
         value: The value, in SQL.
@@ -69,6 +70,8 @@ def told_apart(value: str, type_: str) -> str:
     kind, inner = divided(type_)
     if kind == "map" and all(map(equal_means_same, inner)):
         return f"map_keys({value})"
+    if kind == "array" and is_float(inner[0]):
+        return f"CASE WHEN array_contains({value}, CAST(0 AS {inner[0]})) THEN CAST({value} AS STRING) END"
     return f"CAST({value} AS STRING)"
 
 

@@ -138,7 +138,7 @@ class Unread:
         everything = f"SELECT {names}, -1L AS {WEIGHT} FROM {before}"
         if not self.emptied:
             return f"{everything} WHERE false"
-        return everything if self.key else consolidate(everything, self.columns)
+        return everything if self.key else consolidate(everything, self.columns, apart=True)
 
 
 def together(

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from fast.sources.postgres import messages as m
 from kit.mirrored import translated
 
-from headrace.sources.postgres.spool.landing_sql import FEW, Spooled, change_sql
+from headrace.names import WEIGHT
+from headrace.sources.postgres.spool.landing_sql import FEW, KNOWN, LIVE, WEIGHED, Spooled, change_sql
 
 
 def test_a_bag_that_is_emptied_lists_no_row_twice() -> None:
@@ -52,6 +55,22 @@ def test_many_rows_change_what_few_do(tmp_path: Path) -> None:
         many, few = found
         assert len(many) == len(set(many))
         assert sorted(many, key=repr) == sorted(few, key=repr)
+
+
+@pytest.mark.parametrize("key", [("id",), ()])
+@pytest.mark.parametrize("most", [0, FEW])
+def test_a_zero_that_gets_a_sign_is_a_change(tmp_path: Path, key: tuple[str, ...], most: int) -> None:
+    whole = m.table(key=key)
+    table = replace(whole, columns=(*whole.columns[:2], replace(whole.columns[2], type=701, base="float8")))
+    rows = {"c0": ["1", "1"], "c1": ["x", "x"], "c2": ["0", "-0"], WEIGHED: [-1, 1]}
+    if key:
+        rows = {name: values[1:] for name, values in rows.items()} | {LIVE: [True], KNOWN: [True]}
+    pq.write_table(pa.table(rows), tmp_path / "0.parquet")
+    of = Spooled(str(tmp_path), 2, keyed=bool(key), known=bool(key))
+    change = translated(change_sql(table, of, "`before`", most_few=most))
+    before = "SELECT '1' AS id, 'x' AS a, 0::double AS b"
+    found = duckdb.sql(f'WITH "before" AS ({before}) SELECT b, {WEIGHT} FROM ({change})').fetchall()
+    assert sorted((weight, str(b)) for b, weight in found) == [(-1, "0.0"), (1, "-0.0")]
 
 
 def _literal(text: str | None) -> str:

@@ -112,7 +112,7 @@ def replacing_sql(table: RemoteTable, spooled: Spooled, before: str) -> str:
     columns = tuple(c for c, _ in table.typed)
     names = ", ".join(quote(c.name) for c in columns)
     old = f"SELECT {names}, -1L AS {WEIGHT} FROM {before}"
-    return consolidate(f"{old} UNION ALL SELECT *, 1L FROM ({new_rows_sql(table, spooled)})", columns)
+    return consolidate(f"{old} UNION ALL SELECT *, 1L FROM ({new_rows_sql(table, spooled)})", columns, apart=True)
 
 
 def change_sql(table: RemoteTable, spooled: Spooled, before: str, *, small: bool = False, most_few: int = FEW) -> str:
@@ -132,17 +132,17 @@ def change_sql(table: RemoteTable, spooled: Spooled, before: str, *, small: bool
     if spooled.empty and not spooled.truncated:
         return f"{everything} WHERE false"
     if spooled.empty:
-        return everything if table.key else consolidate(everything, columns)
+        return everything if table.key else consolidate(everything, columns, apart=True)
     if not spooled.keyed:
         rows = f"SELECT {selected(table.typed)}, CAST(s.{WEIGHED} AS BIGINT) AS {WEIGHT} FROM {_file(spooled)} AS s"
         if spooled.distinct:
             return rows
         if spooled.truncated:
-            return consolidate(_gathered(f"{everything} UNION ALL {rows}", few and small), columns)
-        return consolidate(_gathered(rows, few), columns)
+            return consolidate(_gathered(f"{everything} UNION ALL {rows}", few and small), columns, apart=True)
+        return consolidate(_gathered(rows, few), columns, apart=True)
     new = _images(table, spooled, before)
     if spooled.truncated:
-        return consolidate(f"{everything} UNION ALL {new}", columns)
+        return consolidate(f"{everything} UNION ALL {new}", columns, apart=True)
     if not spooled.known:
         return new
     listed = ", ".join(f"m.{quote(c.name)}" for c in columns)
@@ -154,7 +154,7 @@ def change_sql(table: RemoteTable, spooled: Spooled, before: str, *, small: bool
     joined = " AND ".join(f"m.{quote(c.name)} = t.{quote(c.name)}" for c in _key_columns(table))
     old = f"SELECT {hint}{listed}, -1L AS {WEIGHT} FROM {mirrored} AS m LEFT SEMI JOIN ({touched}) AS t ON {joined}"
     if few:
-        return consolidate(_gathered(f"{old} UNION ALL {new}", small), columns)
+        return consolidate(_gathered(f"{old} UNION ALL {new}", small), columns, apart=True)
     return _paired(columns, _key_columns(table), old, new)
 
 
@@ -168,7 +168,7 @@ def _paired(columns: Sequence[Column], key: Sequence[Column], old: str, new: str
     return (
         f"SELECT {shown}, p.w AS {WEIGHT} FROM ({old}) AS m FULL OUTER JOIN ({new}) AS n ON {met} "
         f"LATERAL VIEW explode(array(-1L, 1L)) p AS w WHERE (p.w = m.{WEIGHT} OR p.w = n.{WEIGHT}) "
-        f"AND (m.{WEIGHT} IS NULL OR n.{WEIGHT} IS NULL OR NOT ({same(columns, 'm', 'n')}))"
+        f"AND (m.{WEIGHT} IS NULL OR n.{WEIGHT} IS NULL OR NOT ({same(columns, 'm', 'n', apart=True)}))"
     )
 
 

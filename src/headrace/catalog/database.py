@@ -19,6 +19,7 @@ from sqlalchemy.engine import URL, Connection, Engine
 
 from headrace.catalog import definition_changes
 from headrace.catalog.faults import damaged, fault
+from headrace.connection_strings import SECRETS
 from headrace.errors import UserError
 from headrace.extras import require
 
@@ -47,13 +48,19 @@ def parse_url(url: str) -> URL:
     raise _unusable(url)
 
 
-_PASSWORD = re.compile(r"(?<=:)[^:/@]+(?=@)")
+_CREDENTIALS = re.compile(r"(?<=://).*(?=@)")
+_PARAMETERS = re.compile(rf"(?<=[?&])({'|'.join(SECRETS)})=[^&]*", re.IGNORECASE)
+
+
+def _masked(url: str) -> str:
+    """Return a URL with its secret parameters hidden; its password is SQLAlchemy's business."""
+    return _PARAMETERS.sub(r"\1=***", url)
 
 
 def _unusable(url: str) -> UserError:
     return UserError(
         "CONFIG_INVALID",
-        f"'{_PASSWORD.sub('***', url)}' is not a catalog URL.",
+        f"'{_masked(_CREDENTIALS.sub('***', url))}' is not a catalog URL.",
         hint="Use sqlite:///<file>, or postgresql://<user>@<host>/<database>.",
     )
 
@@ -68,7 +75,7 @@ class Database:
 
     def __init__(self, url: URL, *, busy_timeout: dt.timedelta = BUSY_TIMEOUT) -> None:
         self.url = url
-        self.shown = url.render_as_string(hide_password=True)
+        self.shown = _masked(url.render_as_string(hide_password=True))
         self.engine = _sqlite_engine(url, busy_timeout) if self.is_sqlite else _postgres_engine(url, busy_timeout)
         definition_changes.watch(self.engine)
         read_level: dict[str, Any] = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}

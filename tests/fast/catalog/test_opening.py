@@ -223,8 +223,19 @@ def test_a_missing_database_or_role_says_so(postgres) -> None:
         assert "does not exist" in str(error.detail)
 
 
-def test_passwords_are_not_shown() -> None:
-    assert "s3cret" not in str(failure("postgresql://nobody:s3cret@127.0.0.1:1/x"))
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://nobody:s3cret@127.0.0.1:1/x",
+        "postgresql://127.0.0.1:1/x?user=nobody&password=s3cret&sslpassword=s3cret",
+        "mysql://nobody:of/s3cret@127.0.0.1/x",
+        "mysql://127.0.0.1/x?password=s3cret",
+    ],
+)
+def test_passwords_are_not_shown(url: str) -> None:
+    error = failure(url)
+    assert "s3cret" not in f"{error} {error.detail}"
+    assert "127.0.0.1" in str(error)
 
 
 @pytest.mark.parametrize("url", ["mysql://x/y", "sqlite://", "sqlite:///:memory:", "no url", ""])

@@ -13,8 +13,14 @@ from headrace.clock import Clock
 from headrace.errors import HeadraceError
 from headrace.events import DECISIONS, PASSING, Event, Events, RefreshStarted, fields_of, kind_of
 
+Row = tuple[dt.datetime, str, dict[str, Any]]
+"""Time of an event, its kind and its fields."""
+
 KEPT = dt.timedelta(days=7)
 """Events older than that are forgotten when schedules start, and with maintenance."""
+
+MOST_UNWRITTEN = 1_000
+"""Events that wait for a catalog that cannot be written, at most; the oldest go."""
 
 NOT_KEPT: tuple[type[Event], ...] = (RefreshStarted, *PASSING)
 """Events that are not kept; of a refresh its end is, and is delivered to others."""
@@ -33,7 +39,8 @@ class Journal:
         self._catalog = catalog
         self._events = events
         self._clock = clock
-        self._heard: queue.SimpleQueue[tuple[dt.datetime, str, dict[str, Any]]] = queue.SimpleQueue()
+        self._heard: queue.SimpleQueue[Row] = queue.SimpleQueue()
+        self._unwritten: list[Row] = []
 
     def __enter__(self) -> Self:
         self._unsubscribe = self._events.subscribe(self._note)
@@ -46,13 +53,14 @@ class Journal:
         self.write()
 
     def write(self) -> None:
-        """Write the events since the last call; failures never hold a refresh up."""
-        rows = []
+        """Write the events that are not written yet; failures never hold a refresh up."""
         while not self._heard.empty():
-            rows.append(self._heard.get())
-        if rows:
+            self._unwritten.append(self._heard.get())
+        if self._unwritten:
             with suppress(HeadraceError):
-                self._catalog.write_events(rows)
+                self._catalog.write_events(self._unwritten)
+                self._unwritten = []
+            del self._unwritten[:-MOST_UNWRITTEN]
 
     def _note(self, event: Event) -> None:
         if not isinstance(event, (*NOT_KEPT, *DECISIONS.values())):  # decisions are in the catalog already

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import datetime as dt
 
+import duckdb
 import pytest
+import sqlglot
 from catalog_kit.samples import ITEMS, ORDERS, REVENUE
 
+from headrace.algebra.schema import Column
 from headrace.catalog import HistoryEntry, Outcome, RanAs, Version
 from headrace.frontier import Frontier
+from headrace.names import WEIGHT
 from headrace.physical.facts import Obstacle, SourceFacts
 from headrace.reasons import FullReason
 from headrace.refresh.fuses.fuse import CHANGED, ENOUGH, FEW_ROWS, Fuse, changed_rows, evidence_from, judge
+from headrace.refresh.fuses.fuse_guard import _net
 from headrace.schedule.options import Options
 
 NOW = dt.datetime(2026, 6, 1, tzinfo=dt.UTC)
@@ -23,6 +28,12 @@ def refreshed(rows: int, outcome: Outcome = Outcome.OK) -> HistoryEntry:
 
 def history(*rows: int) -> list[HistoryEntry]:
     return [refreshed(count) for count in rows]
+
+
+def test_rows_in_which_a_zero_gets_a_sign_are_counted() -> None:
+    change = f"SELECT CAST('0' AS double) AS x, -1 AS {WEIGHT} UNION ALL SELECT CAST('-0' AS double), 1"
+    (sql,) = sqlglot.transpile(_net(change, (Column("x", "double"),)), read="spark", write="duckdb")
+    assert len(duckdb.sql(sql).fetchall()) == 2
 
 
 @pytest.mark.parametrize(

@@ -86,4 +86,4 @@ def _counted(facts: Facts, changed: Mapping[TableName, int], session: Session) -
 
 def _net(change: str, columns: tuple[Column, ...]) -> str:
     """Return a change without what cancels out; as it is where values cannot be compared."""
-    return change if incomparable(columns) else consolidate(change, columns)
+    return change if incomparable(columns) else consolidate(change, columns, apart=True)

@@ -151,8 +151,8 @@ class Deliverer:
             newest = {n: v.version for n, v in reader.newest_versions().items() if n.catalog == LAKE}
 
             def behind_since(sink: Sink) -> dt.datetime | None:
-                later = reader.versions(sink.stream, after=-1 if sink.version is None else sink.version)
-                return later[0].committed_at if later else None
+                first = reader.first_version_after(sink.stream, sink.version)
+                return first.committed_at if first else None
 
             times = [(batch, batch_due(batch, newest, behind_since, now)) for batch in found]
         return tuple(batch for batch, due in times if due is not None and due <= now)

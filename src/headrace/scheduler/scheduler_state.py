@@ -198,7 +198,7 @@ class _Lags:
     def since(self, name: TableName, above: Iterable[Standing]) -> dt.datetime | None:
         """Return the oldest change that a table, or one above it, does not reflect."""
         times = [standing.behind_since for standing in above if standing.behind_since is not None]
-        times += [self._committed(source, seen + 1) for source, seen in self._behind(name)]
+        times += [self._first[source, seen] for source, seen in self._behind(name)]
         return min(times, default=None)
 
     def news(self, name: TableName) -> bool:
@@ -230,14 +230,10 @@ class _Lags:
                 yield source, seen
 
     @cached_property
-    def _times(self) -> Mapping[TableName, Mapping[int, dt.datetime]]:
-        """Return when what some table does not reflect was committed, by source and version."""
+    def _first(self) -> Mapping[tuple[TableName, int], dt.datetime]:
+        """Return when the first change was committed that tables lack, by source and version."""
         behind = {source for name in self.frontiers for source, _ in self._behind(name)}
-        return self._reader.unreflected_versions(behind)
-
-    def _committed(self, source: TableName, version: int) -> dt.datetime:
-        times = self._times[source]
-        return times.get(version) or min(at for number, at in times.items() if number > version)
+        return self._reader.first_unreflected(behind)
 
 
 def effective_schedules(

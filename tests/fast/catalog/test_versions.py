@@ -110,3 +110,22 @@ def test_times_that_name_no_zone_are_refused(catalog: Catalog) -> None:
     stored = catalog.version_at(ORDERS, 0).committed_at
     assert seen.committed_at == stored == there
     assert stored.tzinfo is dt.UTC
+
+
+def test_the_first_version_after_each_that_is_reflected(catalog: Catalog, iceberg, clock: ManualClock) -> None:
+    create(catalog)
+    create(catalog, TOP, ORDERS)
+    see(catalog, ORDERS, 1)
+    catalog.publish(refresh(catalog, iceberg, 1, REVENUE))
+    times = {0: clock.now()}
+    for number in (1, 2, 3):
+        clock.advance(10)
+        times[number] = clock.now()
+        see(catalog, ORDERS, number + 1)
+        if number == 1:
+            catalog.publish(refresh(catalog, iceberg, 2, TOP))
+    with catalog.reading() as reader:
+        assert reader.first_unreflected({ORDERS}) == {(ORDERS, 0): times[1], (ORDERS, 1): times[2]}
+        assert reader.first_unreflected(()) == {}
+        first = [reader.first_version_after(ORDERS, after) for after in (None, 0, 2, 3)]
+        assert [version and version.version for version in first] == [0, 1, 3, None]

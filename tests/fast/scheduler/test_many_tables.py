@@ -8,14 +8,18 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+import sqlalchemy as sa
 from catalog_kit.ready import ready_catalog
 from catalog_kit.statements import statements
 from kit.pipelines import Lake, PublishingWorker, define, rules
 
-from headrace.catalog import Catalog
+from headrace.catalog import Catalog, schema
 from headrace.catalog.state.reader import Reader
 from headrace.clock import SystemClock
-from headrace.names import TableName
+from headrace.delivery.deliverer import Deliverer
+from headrace.events import Events
+from headrace.names import LAKE, TableName
 from headrace.refresh.groups import grouping
 from headrace.scheduler.policy.dispatch import Dispatch
 from headrace.scheduler.policy.plan_cycle import plan_cycle
@@ -112,3 +116,43 @@ def first_missing(reader: Reader, name: TableName) -> dt.datetime:
 
 def test_a_look_where_many_sources_moved_asks_as_many_statements_as_where_few_did(tmp_path: Path) -> None:
     assert statements_of_a_look(tmp_path / "few", 2) == statements_of_a_look(tmp_path / "many", 9)
+
+
+STREAM = TableName(LAKE, ("s",), "t")
+
+
+def calls_when_behind(folder: Path, versions: int) -> tuple[int, int]:
+    """Calls of a look at a table, and of one at a sink, that are behind by so many versions."""
+    folder.mkdir()
+    lake = Lake(ready_catalog(folder / "headrace.db"), folder)
+    lake.base("s.a")
+    with Catalog.open(lake.url) as catalog:
+        define(catalog, "t: a", {"*": "MANUAL"})
+        worker, own = PublishingWorker(lake, catalog), rules(slots=1)
+        worker.refresh((STREAM,), worker.heads())
+        catalog.create_sink("out", "uuid", "postgres", STREAM, {"url": "postgresql://here/db"}, None)
+        deliverer = Deliverer(catalog, tables=None, events=Events(), defaults=own.defaults)  # type: ignore[arg-type]
+        come = dt.datetime(2026, 3, 1, tzinfo=dt.UTC)
+        with catalog._database.engine.begin() as connection:
+            for (relation,) in connection.execute(sa.select(schema.relation.c.id)).all():
+                numbered = {"relation_id": relation, "snapshot_id": 1, "committed_at": come}
+                connection.execute(
+                    sa.insert(schema.version), [{**numbered, "version": number} for number in range(1, versions + 1)]
+                )
+        found: list[dt.datetime | None] = []
+
+        def look() -> None:
+            state = read_scheduler_state(catalog, worker.heads(), own.defaults, own.default_schedule)
+            found.append(state.tables[STREAM].standing.behind_since)
+
+        look()
+        tables = calls(look)
+        assert found == [come, come]
+        assert deliverer.due(come)
+        return tables, calls(lambda: deliverer.due(come))
+
+
+@pytest.mark.parametrize("place", [0, 1], ids=["table", "sink"])
+def test_a_look_costs_the_same_however_far_somebody_is_behind(tmp_path: Path, place: int) -> None:
+    few, many = calls_when_behind(tmp_path / "few", 10), calls_when_behind(tmp_path / "many", 1_000)
+    assert many[place] < few[place] * SLACK

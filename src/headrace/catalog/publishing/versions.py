@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -82,34 +81,41 @@ def later_than(connection: Connection, name: TableName, after: int) -> tuple[Ver
     return tuple(_fetch_all(connection, query.order_by(t.version.c.version)))
 
 
-def unreflected(connection: Connection, names: Collection[TableName]) -> dict[TableName, dict[int, dt.datetime]]:
-    """Return when versions of relations were committed that some stream table does not reflect.
+def first_later(connection: Connection, name: TableName, after: int) -> Version | None:
+    """Return the first version of a relation later than `after`, or None."""
+    query = _ALL.where(t.relation.c.name == stored_name(name), t.version.c.version > after)
+    return next(_fetch_all(connection, query.order_by(t.version.c.version).limit(1)), None)
+
+
+def first_unreflected(connection: Connection, names: Collection[TableName]) -> dict[tuple[TableName, int], dt.datetime]:
+    """Return when the first version was committed that a stream table does not reflect.
+
+    Of each relation and each version that some frontier has of it one row is read: what nobody refreshes may be behind
+    by a million versions.
 
     Args:
         connection: A connection.
         names: The relations; more may be returned when there are many.
 
     Returns:
-        By relation the times of its versions, the oldest first.
+        By relation and version reflected; those after which nothing came are left out.
     """
-    of = t.frontier.c
-    oldest = (
-        sa.select(of.source_id, sa.func.min(of.version).label("version"))
-        .join(t.relation, t.relation.c.id == of.source_id)
-        .where(name_condition(names))
-        .group_by(of.source_id)
-        .subquery()
+    of = sa.select(t.frontier.c.source_id, t.frontier.c.version).distinct().subquery()
+    first = (
+        sa.select(t.version.c.committed_at)
+        .where(t.version.c.relation_id == of.c.source_id, t.version.c.version > of.c.version)
+        .order_by(t.version.c.version)
+        .limit(1)
+        .correlate(of)
+        .scalar_subquery()
     )
     query = (
-        sa.select(t.relation.c.name, t.version.c.version, t.version.c.committed_at)
-        .join(oldest, sa.and_(oldest.c.source_id == t.version.c.relation_id, t.version.c.version > oldest.c.version))
-        .join(t.relation, t.relation.c.id == t.version.c.relation_id)
-        .order_by(t.version.c.relation_id, t.version.c.version)
+        sa.select(t.relation.c.name, of.c.version, first)
+        .join(t.relation, t.relation.c.id == of.c.source_id)
+        .where(name_condition(names))
     )
-    found: defaultdict[TableName, dict[int, dt.datetime]] = defaultdict(dict)
-    for text, version, at in connection.execute(query).all() if names else ():
-        found[parse_name(text)][version] = at
-    return dict(found)
+    rows = connection.execute(query).all() if names else ()
+    return {(parse_name(text), seen): at for text, seen, at in rows if at is not None}
 
 
 def first_shown(connection: Connection, name: TableName, snapshots: Collection[int]) -> dict[int, dt.datetime]:

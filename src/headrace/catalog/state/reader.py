@@ -209,16 +209,25 @@ class Reader:
         """Return all versions of a relation later than `after`, oldest first."""
         return versions.later_than(self._connection, name, after)
 
-    def unreflected_versions(self, names: Collection[TableName]) -> dict[TableName, dict[int, dt.datetime]]:
-        """Return when versions were committed that some stream table does not reflect.
+    def first_version_after(self, name: TableName, version: int | None) -> Version | None:
+        """Return the first version of a relation later than one, or None.
+
+        Args:
+            name: The relation.
+            version: The one; None for the first of all.
+        """
+        return versions.first_later(self._connection, name, -1 if version is None else version)
+
+    def first_unreflected(self, names: Collection[TableName]) -> dict[tuple[TableName, int], dt.datetime]:
+        """Return when the first version was committed that a stream table does not reflect.
 
         Args:
             names: Of these relations, and maybe of others.
 
         Returns:
-            By relation the times of its versions, the oldest first.
+            By relation and version reflected; those after which nothing came are left out.
         """
-        return versions.unreflected(self._connection, names)
+        return versions.first_unreflected(self._connection, names)
 
     def first_shown(self, name: TableName, snapshots: Collection[int]) -> dict[int, dt.datetime]:
         """Return when snapshots of a relation were first published; others are left out."""

@@ -195,8 +195,9 @@ SERVERS = (
     ),
     ErrorCode(
         "SINK_LOST",
-        message="The connection to the sink's server broke.",
-        cause="It, or a node of its Citus cluster, was restarted, or the network failed.",
+        message="The connection to the sink's server broke, or was given up.",
+        cause="It, or a node of its Citus cluster, was restarted, or the network failed; or it hangs: a stopped "
+        "container, a disk that does not answer.",
         remedy="Headrace tries again, and finds out first what was written.",
         retry="yes",
     ),

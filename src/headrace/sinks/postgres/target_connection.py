@@ -15,6 +15,7 @@ from psycopg import conninfo
 from headrace.connection_failures import CANCELLED, ConnectionFailure, connection_failure, shortage
 from headrace.connection_strings import EXACT_VALUES, PATIENCE, ConnectionStrings, session_settings
 from headrace.errors import EnvironmentFault, UserError
+from headrace.watched_connections import ServerSilent, opened
 
 Connection = psycopg.Connection[tuple[object, ...]]
 
@@ -57,7 +58,7 @@ def connected(url: str) -> Iterator[Connection]:
     with faults():
         try:
             parameters = {**PATIENCE, **_STRINGS.parameters(url), "application_name": APPLICATION}
-            connection = psycopg.connect(**parameters, autocommit=True)  # type: ignore[arg-type]
+            connection = opened(parameters)
         except (psycopg.OperationalError, psycopg.ProgrammingError) as error:
             raise _not_connected(error) from error
         with connection:
@@ -171,7 +172,9 @@ def _given_up_by_server(error: psycopg.Error) -> EnvironmentFault | None:
 def _lost(error: psycopg.Error) -> EnvironmentFault:
     return EnvironmentFault(
         "SINK_LOST",
-        "The connection to the sink's PostgreSQL server broke; what was not committed is not there.",
+        "The sink's PostgreSQL server hangs: it was given up; what was not committed is not there."
+        if isinstance(error, ServerSilent)
+        else "The connection to the sink's PostgreSQL server broke; what was not committed is not there.",
         detail=_words(error),
         hint="Headrace tries again, and finds out first what was written.",
         retryable=True,

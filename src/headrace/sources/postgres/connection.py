@@ -8,7 +8,7 @@ may hold them: the name is kept, and the variable read whenever a connection is 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any
@@ -21,7 +21,7 @@ from headrace.connection_strings import EXACT_VALUES, PATIENCE, ConnectionString
 from headrace.errors import EnvironmentFault, UserError
 from headrace.sources.interruption import interruptible
 from headrace.sources.postgres.connection_faults import connection_error
-from headrace.sources.postgres.silence import ServerSilent, WatchedConnection, shut_down
+from headrace.watched_connections import ServerSilent, opened, shut_down
 
 Connection = psycopg.Connection[tuple[object, ...]]
 
@@ -91,24 +91,13 @@ def connected(url: str, *, replication: bool = False) -> Iterator[Connection]:
     """
     with faults():
         try:
-            connection = _opened(_STRINGS.parameters(url), **{"replication": "database"} if replication else {})
+            parameters = {**PATIENCE, **_STRINGS.parameters(url), "application_name": APPLICATION}
+            connection = opened(parameters, **{"replication": "database"} if replication else {})
         except (psycopg.OperationalError, psycopg.ProgrammingError) as error:
             raise connection_error(error) from error
-        connection.another = partial(_another, url)
         with connection, breakable(connection):
             connection.execute(session_settings(OPTIONS, connection.info.server_version))
             yield connection
-
-
-def _opened(parameters: Mapping[str, object], **more: Any) -> WatchedConnection:
-    given: dict[str, Any] = {**PATIENCE, **parameters, "application_name": APPLICATION, **more}
-    return WatchedConnection.connect(**given, autocommit=True)
-
-
-def _another(url: str, connection: WatchedConnection) -> WatchedConnection:
-    """Open another connection to the server that a connection is to."""
-    there = at_node(url, connection.info.host or None, connection.info.port)
-    return _opened(conninfo.conninfo_to_dict(there), prepare_threshold=None)
 
 
 def breakable(connection: Connection) -> AbstractContextManager[None]:

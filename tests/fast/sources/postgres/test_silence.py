@@ -6,8 +6,8 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +19,17 @@ from kit.mirrored import Follower, truth
 from kit.waiting import until
 
 from headrace.errors import EnvironmentFault
-from headrace.sources.postgres.connection import Connection, connected, faults
-from headrace.sources.postgres.silence import ServerSilent
+from headrace.sinks.postgres.target_connection import connected as to_a_sink
+from headrace.sources.postgres.connection import Connection, connected
 from headrace.sources.postgres.wal import slots
 from headrace.sources.postgres.wal.pgoutput_columns import Bytes
+from headrace.watched_connections import ServerSilent
 
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, seconds in (("QUIET", 0.3), ("ANSWER", 2.0), ("IDLE", 1.5), ("COMPUTING", 1.5)):
-        monkeypatch.setattr(f"headrace.sources.postgres.silence.{name}_SECONDS", seconds)
+        monkeypatch.setattr(f"headrace.watched_connections.{name}_SECONDS", seconds)
 
 
 @contextmanager
@@ -44,27 +45,37 @@ def stopped(processes: Sequence[int]) -> Iterator[None]:
         _signal(processes, signal.SIGCONT)
 
 
+def when_stopped(connection: Connection, hanging: list[int]) -> str:
+    """Stop the process of a connection; gives a statement for it."""
+    hanging.append(connection.info.backend_pid)
+    _signal(hanging, signal.SIGSTOP)
+    return "SELECT 1"
+
+
 def _signal(processes: Sequence[int], number: signal.Signals) -> None:
     for process in processes:
         os.kill(process, number)
 
 
-def test_a_process_that_hangs_is_given_up(url: str) -> None:
-    with connected(url) as connection:
-        pid = connection.info.backend_pid
-        with pytest.raises(ServerSilent) as silent, stopped([pid]):
-            connection.execute("SELECT 1")
-    with pytest.raises(EnvironmentFault, match="SOURCE_LOST") as told, faults():
-        raise silent.value
+@pytest.mark.parametrize(
+    ("opened", "code"), [(connected, "SOURCE_LOST"), (to_a_sink, "SINK_LOST")], ids=["source", "sink"]
+)
+def test_a_process_that_hangs_is_given_up(
+    url: str, opened: Callable[[str], AbstractContextManager[Connection]], code: str
+) -> None:
+    hanging: list[int] = []
+    with pytest.raises(EnvironmentFault, match=code) as told, opened(url) as connection, stopped(hanging):
+        connection.execute(when_stopped(connection, hanging))
+    assert isinstance(told.value.__cause__, ServerSilent)
     assert "hangs" in told.value.message
-    assert f"process {pid} " in (told.value.detail or "")
+    assert f"process {hanging[0]} " in (told.value.detail or "")
     assert told.value.retryable
 
 
 def test_a_server_that_hangs_as_a_whole_is_given_up_sooner(
     server: LogicalServer, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headrace.sources.postgres.silence.IDLE_SECONDS", 3600.0)
+    monkeypatch.setattr("headrace.watched_connections.IDLE_SECONDS", 3600.0)
     postmaster = psutil.Process(int((server.folder / "postmaster.pid").read_text().split()[0]))
     with connected(f"{url}&connect_timeout=2") as connection:
         processes = [process.pid for process in (postmaster, *postmaster.children(recursive=True))]
@@ -87,7 +98,7 @@ def test_a_process_that_is_busy_or_waits_for_a_lock_is_not_given_up(url: str, db
 
 def test_a_process_that_computes_is_waited_for(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is seen to wait for nothing, each time."""
-    monkeypatch.setattr("headrace.sources.postgres.silence.COMPUTING_SECONDS", 3600.0)
+    monkeypatch.setattr("headrace.watched_connections.COMPUTING_SECONDS", 3600.0)
     sums = "SELECT sum(n) INTO total FROM generate_series(1, 1000) AS s(n)"
     until_then = "WHILE clock_timestamp() < now() + interval '3 seconds' LOOP"
     with connected(url) as connection:

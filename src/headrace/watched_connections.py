@@ -1,4 +1,4 @@
-"""Gives up a connection to a server that says nothing and does nothing.
+"""Connections to PostgreSQL that are given up when the server says nothing and does nothing.
 
 A host that has vanished is noticed by libpq (`PATIENCE`). Where a process hangs (a stopped container, a disk that does
 not answer), its kernel goes on to acknowledge, and whoever waits would wait for ever. Silence alone proves nothing: a
@@ -12,8 +12,9 @@ import os
 import selectors
 import socket
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -98,6 +99,27 @@ class WatchedConnection(psycopg.Connection[TupleRow]):
                     raise
                 selector.modify(self.pgconn.socket, wanted)
                 silence = _Silence(self)
+
+
+def opened(parameters: Mapping[str, Any], **more: Any) -> WatchedConnection:
+    """Open a connection in autocommit mode; its server is asked over others where it hangs.
+
+    Args:
+        parameters: Of the connection, and of the others.
+        more: Parameters of the connection alone.
+    """
+    connection = WatchedConnection.connect(**parameters, **more, autocommit=True)
+    connection.another = partial(_another, parameters)
+    return connection
+
+
+def _another(parameters: Mapping[str, Any], connection: WatchedConnection) -> WatchedConnection:
+    """Open another connection to the server that a connection is to."""
+    there = dict(parameters)
+    if connection.info.host:  # of several, the one that was reached
+        there.pop("hostaddr", None)
+        there.update(host=connection.info.host, port=connection.info.port)
+    return WatchedConnection.connect(**there, autocommit=True, prepare_threshold=None)
 
 
 class _Silence:

@@ -58,6 +58,11 @@ def mentions(type_: str, *kinds: str) -> bool:
     return re.search(rf"(?:^|[<,\s])(?:{'|'.join(kinds)})\b", without_names, re.I) is not None
 
 
+def is_collated(type_: str) -> bool:
+    """Return whether a type contains texts with a collation, `string collate UTF8_LCASE`."""
+    return mentions(type_, "collate")
+
+
 def groupable(type_: str) -> bool:
     """Return whether a type has equality, so that its rows can be grouped and compared."""
     return not mentions(type_, "map", "variant", "geometry", "geography")

@@ -22,7 +22,7 @@ from headrace.algebra.relations import (
 from headrace.algebra.scalar import has_word
 from headrace.algebra.schema import Column
 from headrace.algebra.tree import identity, walk
-from headrace.algebra.types import followed, groupable, mentions
+from headrace.algebra.types import followed, groupable, is_collated, mentions
 from headrace.compiler.compiled_view import CompiledView
 from headrace.compiler.inexact_values import inexact
 from headrace.sql.reader.functions.equal_texts import chosen_texts
@@ -132,7 +132,7 @@ def _collated(view: CompiledView, output: tuple[Column, ...]) -> tuple[Refusal, 
 
     A table keeps texts without their collation, and Spark compares none with one of another.
     """
-    kinds = {c.type for c in (*output, *(view.companion or ())) if "collate" in c.type.lower()}
+    kinds = {c.type for c in (*output, *(view.companion or ())) if is_collated(c.type)}
     message = "Values of type {} are kept in a table without their collation, and cannot be found there again."
     return tuple(not_maintained(f"column of type {kind}", None, message.format(kind), _PLAIN) for kind in sorted(kinds))
 

@@ -10,6 +10,7 @@ from headrace.algebra.properties.keys import KeysOf, Uniqueness
 from headrace.algebra.relations import Aggregate, Existence, Relation, Scan, TopK
 from headrace.algebra.schema import Column
 from headrace.algebra.tree import transform, walk
+from headrace.algebra.types import is_collated
 from headrace.compiler.choices import by_equality, settled_choices
 from headrace.compiler.compile_tree import Describe, compile_tree, types_by
 from headrace.compiler.compiled_view import CompiledView
@@ -182,7 +183,7 @@ class ViewCompiler:
             view = further.compile(refined(query, added))
         except HeadraceError:
             return None
-        collated = by_equality(added) and any("collate" in each.lower() for each in view.types.values())
+        collated = by_equality(added) and any(map(is_collated, view.types.values()))
         both = composed(added, view.refinements)
         if view.refusals or view.output != output or collated or not _apart(query, both, view):
             return None

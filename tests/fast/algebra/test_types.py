@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.algebra.types import field_names, followed, in_sql
+from headrace.algebra.types import field_names, followed, in_sql, is_collated
 
 
 @pytest.mark.parametrize(
@@ -22,6 +22,19 @@ from headrace.algebra.types import field_names, followed, in_sql
 )
 def test_the_fields_of_a_struct(type_: str, names: tuple[str, ...] | None) -> None:
     assert field_names(type_) == names
+
+
+@pytest.mark.parametrize(
+    ("type_", "collated"),
+    [
+        ("string collate UTF8_LCASE", True),
+        ("map<int,struct<a:string collate UNICODE>>", True),
+        ("struct<collateral:string,`to collate `:int>", False),
+        ("struct<collate:int>", False),
+    ],
+)
+def test_collated_texts(type_: str, collated: bool) -> None:
+    assert is_collated(type_) == collated
 
 
 @pytest.mark.parametrize(

@@ -60,6 +60,9 @@ def found(query: str) -> list[str]:
         "SELECT count(*) FROM (SELECT cm FROM (SELECT k, max(c) AS cm FROM {c} GROUP BY k) GROUP BY cm)",
         "SELECT id, max(c) OVER (PARTITION BY k) = c AS last FROM {c}",
         "SELECT id FROM {c} WHERE c IN (SELECT min(c) FROM {c} GROUP BY k)",
+        "SELECT k FROM (SELECT k, max(c) AS cm FROM {c} GROUP BY k) WHERE cm IN ('a', 'B') AND cm BETWEEN 'a' AND 'x'",
+        "SELECT k, cm NOT IN ('a', 'B') AS b, e FROM (SELECT k, max(c) AS cm FROM {c} GROUP BY k) "
+        "LATERAL VIEW explode(array(k)) AS e",
         # a result that is compared by its collation
         "SELECT c, max(c) AS cm FROM {c} GROUP BY c",
         # no choice is made
@@ -85,6 +88,11 @@ def test_maintained(query: str) -> None:
         ("SELECT hex(c) AS h FROM (SELECT c FROM {c} EXCEPT SELECT c FROM {c} WHERE id = 1)", ["GROUP BY"]),
         ("SELECT sum(length(cm)) AS h FROM (SELECT k, max(c) AS cm FROM {c} GROUP BY k)", ["max()"]),
         ("SELECT h FROM (SELECT hex(cm) AS h FROM (SELECT max(c) AS cm FROM {c} GROUP BY k)) GROUP BY h", ["max()"]),
+        ("SELECT k, (cm, cm IN ('a', 'b')) AS x FROM (SELECT k, max(c) AS cm FROM {c} GROUP BY k)", ["max()"]),
+        (
+            "SELECT k FROM (SELECT k, max(c) AS cm FROM {c} GROUP BY k) LATERAL VIEW explode(array(cm)) AS e",
+            ["max()"],
+        ),
         ("SELECT array_join(cs, '') FROM (SELECT sort_array(collect_list(c)) AS cs FROM {c})", ["collect_list()"]),
     ],
 )

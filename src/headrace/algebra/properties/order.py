@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from headrace.algebra.relations import WindowCall
 from headrace.algebra.scalar import Scalar, column
-from headrace.algebra.types import divided, groupable, mentions
+from headrace.algebra.types import divided, groupable, is_collated, mentions
 from headrace.algebra.words import Kind, Words, closing, render, unbracketed
 
 _CHOOSING = frozenset({"any_value", "first", "first_value", "last", "last_value", "max_by", "min_by", "nth_value"})
@@ -29,7 +29,7 @@ def equal_means_same(type_: str) -> bool:
 
     They need not be of floats, with 0.0 and -0.0, of maps, with entries in any order, and of collated texts.
     """
-    return groupable(type_) and not mentions(type_, "float", "double", "real") and "collate" not in type_.lower()
+    return groupable(type_) and not mentions(type_, "float", "double", "real") and not is_collated(type_)
 
 
 def is_float(type_: str) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 
 from headrace.algebra.relations import Stored
 from headrace.algebra.schema import Column
-from headrace.algebra.types import cast_sql
+from headrace.algebra.types import cast_sql, is_collated
 from headrace.catalog import Catalog, SchedulingState
 from headrace.definitions.details import Details
 from headrace.definitions.function_versions import refuse_changed
@@ -173,7 +173,7 @@ def _as_comparable(column: Column, *, stored: bool) -> str | None:
         return key_expressions(column)[0]
     if column.type.lower() == "variant":
         return f"to_json({quote(column.name)})"
-    return cast_sql(quote(column.name), column.type) if stored and "collate" in column.type.lower() else None
+    return cast_sql(quote(column.name), column.type) if stored and is_collated(column.type) else None
 
 
 def pair_rounded(rows: list[tuple[Any, ...]], columns: tuple[Column, ...]) -> tuple[int, list[tuple[Any, ...]]]:

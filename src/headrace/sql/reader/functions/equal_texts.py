@@ -15,6 +15,7 @@ from headrace.algebra.relations import (
     AggregateCall,
     Existence,
     Filter,
+    Generate,
     Join,
     OuterJoin,
     Project,
@@ -28,7 +29,8 @@ from headrace.algebra.relations import (
 )
 from headrace.algebra.scalar import Scalar, as_column, called_with_column, conjuncts
 from headrace.algebra.text import text
-from headrace.algebra.words import Kind
+from headrace.algebra.types import is_collated
+from headrace.algebra.words import Kind, Word
 from headrace.sql.reader.functions.ties import TypesOf
 from headrace.sql.reader.refusals import Refusal, not_deterministic
 from headrace.sql.reader.syntax.tokens import words
@@ -39,7 +41,7 @@ _TAKING = ("max", "min", "mode")
 _BY_EQUALITY = ("count", *_TAKING)
 """Functions to which equal values are the same, but for which of them comes out."""
 
-_COMPARING = words("= == <=> <> != < <= > >= AND OR NOT IS NULL ( )")
+_COMPARING = words("= == <=> <> != < <= > >= AND OR NOT IS NULL IN BETWEEN ( )")
 
 
 def chosen_texts(tree: Relation, types_of: TypesOf) -> tuple[Refusal, ...]:
@@ -57,7 +59,7 @@ def chosen_texts(tree: Relation, types_of: TypesOf) -> tuple[Refusal, ...]:
 
 
 def _collated(relation: Relation, types_of: TypesOf) -> Names:
-    return frozenset(column.name for column in types_of(relation) if _COLLATED in column.type.lower())
+    return frozenset(column.name for column in types_of(relation) if is_collated(column.type))
 
 
 def _chosen(node: Relation, told: Names, types_of: TypesOf) -> Iterator[Refusal]:
@@ -119,6 +121,8 @@ def _told_below(node: Relation, told: Names, at: int) -> Names:
             return frozenset(places[name] for name in told)
         case SemiJoin():
             return told
+        case Generate():
+            return told | node.generator.columns
         case Replicate():
             return told | {node.copies}
     return frozenset(node.inputs[at].columns)
@@ -143,5 +147,22 @@ def _compares(scalar: Scalar) -> bool:
     """Return whether a scalar follows from comparisons of columns and constants."""
     if any(word.kind is Kind.FUNCTION for word in scalar.words):
         return False
-    operators = {word.name for word in scalar.words if word.kind is Kind.OPERATOR}
+    operators = set(_operators(scalar.words))
     return operators <= _COMPARING and not operators <= {"(", ")"}
+
+
+def _operators(all_words: Iterable[Word]) -> Iterator[str]:
+    """Yield the operators of a scalar, but for the commas of `IN (…, …)`.
+
+    Other commas make a value of what is between them.
+    """
+    lists, before = list[bool](), ""
+    for word in all_words:
+        name = word.name if word.kind is Kind.OPERATOR else ""
+        if name == "(":
+            lists.append(before == "IN")
+        elif name == ")":
+            lists.pop()
+        if name and not (name == "," and lists and lists[-1]):
+            yield name
+        before = name

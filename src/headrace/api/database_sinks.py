@@ -299,19 +299,7 @@ class Sinks:
 
     def list(self) -> tuple[SinkInfo, ...]:
         """Return all sinks; reads the catalog only."""
-        found = self.batches()
-        held = {sink.name: batch.held for batch in found for sink in batch.sinks}
-        now, infos = dt.datetime.now(dt.UTC), []
-        with self._catalog.reading() as reader:
-            newest = reader.newest_versions()
-            for sink in reader.sinks():
-                first = reader.first_version_after(sink.stream, sink.version)
-                behind = (now - first.committed_at).total_seconds() if first else 0.0
-                waits_for, version = held.get(sink.name), newest.get(sink.stream)
-                infos.append(
-                    _info(sink, version.version if version else None, behind, waits_for.name if waits_for else None)
-                )
-        return tuple(infos)
+        return self._infos(None)
 
     def status(self, name: str) -> SinkInfo:
         """Return where a sink stands; reads the catalog only.
@@ -319,10 +307,26 @@ class Sinks:
         Raises:
             UserError: `SINK_UNKNOWN`.
         """
-        self._catalog.sink(name)
-        return next(info for info in self.list() if info.name == name)
+        (info,) = self._infos(self._catalog.sink(name))
+        return info
 
     # ---- inside
+
+    def _infos(self, only: Sink | None) -> tuple[SinkInfo, ...]:
+        """Return where one sink stands, as it was read, or where all do."""
+        found = self.batches()
+        held = {sink.name: batch.held for batch in found for sink in batch.sinks}
+        now, infos = dt.datetime.now(dt.UTC), []
+        with self._catalog.reading() as reader:
+            newest = reader.newest_versions()
+            for sink in reader.sinks() if only is None else (only,):
+                later = reader.versions(sink.stream, after=-1 if sink.version is None else sink.version)
+                behind = (now - later[0].committed_at).total_seconds() if later else 0.0
+                waits_for, version = held.get(sink.name), newest.get(sink.stream)
+                infos.append(
+                    _info(sink, version.version if version else None, behind, waits_for.name if waits_for else None)
+                )
+        return tuple(infos)
 
     def _set_options(self, sink: Sink, said: Mapping[str, object]) -> None:
         """Change what may change of a sink's options; what is not said is as for a new sink."""

@@ -253,3 +253,20 @@ def test_a_sink_beside_one_that_is_paused_waits_with_it(
     sinks.resume("first")
     assert {result.sink: result.how for result in sinks.write()}["second"] == "load"
     assert db.execute("SELECT count(*) FROM second").fetchone() == (3,)
+
+
+def test_the_status_of_a_sink_that_is_dropped_just_then_is_told(
+    project: StoredProject, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sinks = project.hr.sinks
+    sinks.create("out", "shop.revenue", url, "public.out")
+    batches = type(sinks).batches
+
+    def dropped_just_then(self: Any) -> Any:
+        project.hr._catalog.drop_sink("out")
+        return batches(self)
+
+    monkeypatch.setattr(type(sinks), "batches", dropped_just_then)
+    assert sinks.status("out").version == 0
+    with pytest.raises(UserError, match="SINK_UNKNOWN"):
+        sinks.status("out")

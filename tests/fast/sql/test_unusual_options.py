@@ -58,11 +58,27 @@ def test_what_is_read_otherwise_is_refused(option: str) -> None:
         (SET_OPERATIONS_IN_ORDER, "SELECT a FROM t INTERSECT SELECT b FROM u UNION SELECT c FROM w"),
         (SET_OPERATIONS_IN_ORDER, "SELECT a FROM t UNION (SELECT b FROM u INTERSECT SELECT c FROM w)"),
         (QUOTED_NAMES, "SELECT a, 'a' AS x FROM t"),
+        (CTE_PRECEDENCE, "WITH x AS (SELECT 1 AS b) SELECT b FROM x"),
         (ORDER_BY_ORDINAL, "SELECT a FROM t GROUP BY 1"),
+        (ORDER_BY_ORDINAL, "SELECT a FROM t ORDER BY a, a + 1"),
+        (ORDER_BY_ORDINAL, "SELECT a, lag(a, 1) OVER (ORDER BY a) AS b, 2 AS c FROM t"),
     ],
 )
 def test_other_texts_stay(option: str, query: str) -> None:
     assert refused(query, option) == []
+
+
+@pytest.mark.parametrize("order", ["1", "a, 1", "f(a, 1), (1)", "a DESC, -1"])
+def test_numbers_of_columns_are_found(order: str) -> None:
+    assert refused(f"SELECT a FROM t ORDER BY {order}", ORDER_BY_ORDINAL)[0] == (ORDER_BY_ORDINAL, 17)
+
+
+def test_ties_are_not_ordered_by_numbers_that_mean_no_columns() -> None:
+    found = {
+        option: read("SELECT a FROM t LIMIT 3", resolve=resolve, schema=schema, unusual=frozenset({option})).orders
+        for option in (ORDER_BY_ORDINAL, QUOTED_NAMES)
+    }
+    assert {option: len(orders) for option, orders in found.items()} == {ORDER_BY_ORDINAL: 0, QUOTED_NAMES: 1}
 
 
 def test_views_are_looked_at() -> None:

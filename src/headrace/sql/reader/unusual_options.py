@@ -6,7 +6,7 @@ values: where another one may matter, it refuses.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from headrace.semantics import (
     CTE_PRECEDENCE,
@@ -17,14 +17,44 @@ from headrace.semantics import (
 )
 from headrace.sql.reader.context import Context
 from headrace.sql.reader.refusals import not_maintained
-from headrace.sql.reader.syntax.tokens import Token
+from headrace.sql.reader.syntax.tokens import Kind, Token
 
-_CONCERNED: Mapping[str, Callable[[Token], bool]] = {
-    QUOTED_NAMES: lambda token: token.text.startswith('"'),
-    CTE_PRECEDENCE: lambda token: token.word == "WITH",
-    ORDER_BY_ORDINAL: lambda token: token.word == "ORDER",
+
+def _quoted(context: Context) -> Iterator[int]:
+    return (at for at, token in enumerate(context.cursor.tokens) if token.text.startswith('"'))
+
+
+def _several_with(context: Context) -> Iterator[int]:
+    """Yield every WITH where there may be several: two may name the same.
+
+    There may be one in the text that a view stands in.
+    """
+    found = [at for at, token in enumerate(context.cursor.tokens) if token.word == "WITH"]
+    yield from found if len(found) > 1 or context.views else ()
+
+
+def _ordered_by_number(context: Context) -> Iterator[int]:
+    """Yield every ORDER BY one of whose terms begins with a number, in whatever brackets."""
+    tokens = context.cursor.tokens
+    return (at for at, token in enumerate(tokens) if token.word == "ORDER" and _has_number(tokens[at + 2 :]))
+
+
+def _has_number(terms: Sequence[Token]) -> bool:
+    depth, begins = 0, True
+    for token in terms:
+        depth += (token.text in ("(", "[")) - (token.text in (")", "]"))
+        if depth < 0 or (begins and token.kind is Kind.NUMBER):
+            return depth >= 0
+        begins = (begins and token.text in ("(", "+", "-")) or (token.text == "," and not depth)
+    return False
+
+
+_CONCERNED: Mapping[str, Callable[[Context], Iterator[int]]] = {
+    QUOTED_NAMES: _quoted,
+    CTE_PRECEDENCE: _several_with,
+    ORDER_BY_ORDINAL: _ordered_by_number,
 }
-"""By option, the words that it concerns; joins and set operations are looked at where they are read."""
+"""By option, what finds words that it concerns; joins and set operations are looked at where they are read."""
 
 _HINTS: Mapping[str, str] = {
     QUOTED_NAMES: "Write names in backquotes, and texts in single quotes.",
@@ -46,7 +76,6 @@ def refuse_unusual(context: Context, option: str, token: int) -> None:
 def refuse_unusual_words(context: Context) -> None:
     """Refuse the first word of a text that an option concerns which is not as usual."""
     for option in sorted(context.unusual & _CONCERNED.keys()):
-        concerned = _CONCERNED[option]
-        at = next((at for at, token in enumerate(context.cursor.tokens) if concerned(token)), None)
+        at = next(_CONCERNED[option](context), None)
         if at is not None:
             refuse_unusual(context, option, at)

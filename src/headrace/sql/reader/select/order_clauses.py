@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from headrace.names import quote
+from headrace.semantics import ORDER_BY_ORDINAL
 from headrace.sql.reader.context import Context, OrderClause, Output
 from headrace.sql.reader.names.scope import AmbiguousNameError, Scope, Visible
 from headrace.sql.reader.scalars.lexemes import Lexemes, Role, render
@@ -30,6 +31,8 @@ def note_cut(context: Context, extras: Mapping[str, Extra], cuts: list[Extra], o
         output: Its rows, with what only ORDER BY reads.
     """
     if context.outer is not None or not extras.keys().isdisjoint(("SORT BY", "CLUSTER BY", "DISTRIBUTE BY")):
+        return
+    if ORDER_BY_ORDINAL in context.unusual:  # numbers are no columns
         return
     tokens, order = context.cursor.tokens, extras.get("ORDER BY")
     columns, names = output.relation.columns, output.names

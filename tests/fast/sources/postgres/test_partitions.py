@@ -11,7 +11,10 @@ from kit.mirrored import Follower, truth
 from kit.pg_child import Way
 
 from headrace.errors import UserError
+from headrace.sources.postgres.citus.cluster_catalog import other_storage
+from headrace.sources.postgres.connection import connected
 from headrace.sources.postgres.health.server_health import check
+from headrace.sources.postgres.server import tables
 from headrace.sources.postgres.setup.projection import Part
 from headrace.sources.postgres.triggers.trigger_capture import TriggerCapture
 from headrace.sources.postgres.wal.wal_capture import PostgresCapture
@@ -285,3 +288,27 @@ def test_a_table_that_was_unlogged_for_a_while_may_have_been_emptied_by_a_crash(
         follower.land()
         assert follower.rows("t") == truth(again, "t")
     follower.capture().remove()
+
+
+def test_a_partitioned_table_is_stored_as_its_partitions_are(url: str, parted: psycopg.Connection) -> None:
+    """It may name another way for those to come, from PostgreSQL 17 on; the catalog is made to look so on others."""
+    parted.execute("ALTER TABLE parted DETACH PARTITION high; CREATE TABLE leaf (LIKE parted)")
+    parted.execute("CREATE TABLE mid PARTITION OF parted FOR VALUES FROM (100) TO (200) PARTITION BY RANGE (id)")
+    parted.execute("ALTER TABLE mid ATTACH PARTITION leaf FOR VALUES FROM (100) TO (150)")
+    parted.execute("CREATE ACCESS METHOD other TYPE TABLE HANDLER heap_tableam_handler")
+    parted.execute("SET allow_system_table_mods = on")
+
+    def store(*names: str) -> None:
+        method = "(SELECT oid FROM pg_am WHERE amname = 'other')"
+        parted.execute(f"UPDATE pg_class SET relam = {method} WHERE relname = ANY(%s)", (list(names),))
+
+    with connected(url) as connection:
+        version = connection.info.server_version
+        (found,) = tables(connection, version, names=[("public", "parted")])
+        assert len(found.table.parts) == 3
+        store("parted", "mid")
+        assert other_storage(connection, [found.table]) == {}
+        store("leaf")
+        assert other_storage(connection, [found.table]) == {
+            found.table.oid: "partitioned, with a partition stored as other"
+        }

@@ -187,8 +187,9 @@ def with_dropped_columns(connection: Connection) -> dict[str, str]:
 
 _METHODS = """
 SELECT c.oid::bigint, a.amname FROM pg_class c JOIN pg_am a ON a.oid = c.relam
-WHERE c.oid = ANY(%s) AND a.amname <> 'heap'
+WHERE c.oid = ANY(%s) AND c.relkind <> 'p' AND a.amname <> 'heap'
 """
+"""A partitioned table can have one, too (17 and newer): that of partitions to come, while it has no rows itself."""
 
 
 def other_storage(connection: Connection, tables: Collection[RemoteTable]) -> dict[int, str]:

@@ -137,15 +137,15 @@ def test_nothing_is_due_while_it_is_young(lake, fresh: Callable[..., TableName])
 def test_a_pin_survives_the_users_own_expiry(lake, fresh: Callable[..., TableName]) -> None:
     table = fresh("lake")
     ids = made(lake, table)
-    for statement in plan_pins(table, lake.meta(table), {ids[2]}):
+    for statement in plan_pins(table, lake.meta(table), {ids[2]}, "me"):
         lake.runner.run(statement)
-    assert plan_pins(table, lake.meta(table), {ids[2]}) == ()
+    assert plan_pins(table, lake.meta(table), {ids[2]}, "me") == ()
     future = "older_than => TIMESTAMP'2100-01-01 00:00:00', retain_last => 1"
     lake.runner.run(f"CALL lake.system.expire_snapshots(table => 'shop.{table.table}', {future})")
     meta = lake.meta(table)
     assert set(meta.snapshots) == {ids[2], ids[5]}
     assert count(lake, table, ids[2]) == 12
-    for statement in plan_pins(table, meta, {ids[5]}):
+    for statement in plan_pins(table, meta, {ids[5]}, "me"):
         lake.runner.run(statement)
     assert set(lake.meta(table).refs.values()) == {ids[5]}
 

@@ -38,6 +38,7 @@ REVISIONS = (
     "0019",
     "0020",
     "0021",
+    "0022",
 )
 """Every revision this code knows, oldest first. The last one is what it works with."""
 
@@ -316,6 +317,14 @@ key = sa.Table(
     sa.Column("declared_at", UtcTime, nullable=False),
 )
 """Keys of sources that users declare; columns as a JSON list in order."""
+
+pinned = sa.Table(
+    "hr_pinned",
+    metadata,
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("mark", sa.String(8), nullable=False),
+)
+"""Sources that have tags of this project, by name: nothing else may be known any more of what nobody reads."""
 
 watermark_group = sa.Table(
     "hr_watermark_group",

@@ -41,8 +41,8 @@ from headrace.lake.maintenance_tasks import (
     run_tasks,
     trim_log,
 )
-from headrace.lake.metadata import read_json
-from headrace.lake.pins import plan_pins
+from headrace.lake.metadata import TableMeta, read_json
+from headrace.lake.pins import former_pins, plan_pins
 from headrace.names import CLOCK, LAKE, STAGING, TableName
 from headrace.ports import Runner, Session
 from headrace.refresh.cut.align_cut import readable_later
@@ -151,6 +151,7 @@ def maintain(
         catalog.reset_staging()  # what was being made by somebody who was killed
     if names is None:
         results += _remove_dropped(catalog, session, stored, older_than, dry_run)
+        results += _unread_pins(catalog, session, needs, dry_run)
     return (*results, *_pins(catalog, session, needs, stored if names is None else names, dry_run))
 
 
@@ -286,24 +287,67 @@ def _pins(
     catalog: Catalog, session: Session, needs: Needs, readers: Collection[TableName], dry_run: bool
 ) -> list[MaintenanceResult]:
     """Tag the snapshots of users' tables that frontiers refer to, against expiry."""
-    read = {s for name in readers if name in needs.tables for s in needs.tables[name].sources}
-    sources = sorted(read - needs.streams - needs.mirrors.keys() - {CLOCK})
+    sources = sorted(_read(needs, readers) - needs.streams - needs.mirrors.keys() - {CLOCK})
     heads = Cut(catalog, session.location)
     results: list[MaintenanceResult] = []
     there = heads.versions(sources, lambda name, error: results.append(_left(name, error)))
     for source in (s for s in sources if s in there):
         try:
             meta = heads.of([source], needs.streams)[source].meta
-            statements = plan_pins(source, meta, needs.snapshots.get(source, frozenset()))
-            if not dry_run:
-                _run_all(session.runner(), statements)
+            results += _pin(catalog, session, needs, source, meta, dry_run)
         except HeadraceError as error:
             if error.code in SURROUNDINGS - OUTAGES:
                 raise  # while a catalog of the user's may be away, or refuse tags, and others not
             results.append(_left(source, error))
-        else:
-            results += [MaintenanceResult(str(source), "pin", sql) for sql in statements]
     return results
+
+
+def _pin(
+    catalog: Catalog, session: Session, needs: Needs, source: TableName, meta: TableMeta, dry_run: bool
+) -> list[MaintenanceResult]:
+    mark = catalog.pinned_sources().get(source, "new") if dry_run else catalog.mark_pinned(source)
+    seen: Collection[int] = ()
+    if former := former_pins(meta):
+        with catalog.reading() as reader:
+            seen = reader.first_shown(source, former.values())
+    statements = plan_pins(source, meta, needs.snapshots.get(source, frozenset()), mark, frozenset(seen))
+    if not dry_run:
+        _run_all(session.runner(), statements)
+    return [MaintenanceResult(str(source), "pin", sql) for sql in statements]
+
+
+def _unread_pins(catalog: Catalog, session: Session, needs: Needs, dry_run: bool) -> list[MaintenanceResult]:
+    """Remove the tags on sources that no stream table reads any more, unless a gate needs them."""
+    own = {name for table in needs.tables.values() for name in table.stored}
+    own |= {name for mirror in needs.mirrors.values() for name in mirror.stored}
+    results: list[MaintenanceResult] = []
+    for source in sorted(catalog.pinned_sources().keys() - _read(needs, needs.tables)):
+        try:
+            # what is stored under the name of a source that was dropped never had a tag
+            location = None if source in own else _location(catalog, session, source)
+            if location is not None:
+                results += _pin(catalog, session, needs, source, metadata(location), dry_run)
+            if not dry_run and (location is None or source not in needs.snapshots):
+                catalog.forget_pinned(source)
+        except HeadraceError as error:
+            if error.code in SURROUNDINGS - OUTAGES:
+                raise
+            why = f"nobody reads it any more, but its tags cannot be dropped: [{error.code}] {error.message}"
+            results.append(MaintenanceResult(str(source), "skipped", why))
+    return results
+
+
+def _read(needs: Needs, readers: Collection[TableName]) -> set[TableName]:
+    """Return what some stream tables read."""
+    return {source for name in readers if name in needs.tables for source in needs.tables[name].sources}
+
+
+def _location(catalog: Catalog, session: Session, source: TableName) -> str | None:
+    """Return the metadata file of a table, if there is such a table; its state is not noted."""
+    if source.catalog != LAKE:
+        return session.location(source)
+    pointer = catalog.pointers(LAKE, [source]).get(source)
+    return None if pointer is None or pointer.is_view else pointer.metadata_location
 
 
 def _left(name: TableName, error: HeadraceError) -> MaintenanceResult:

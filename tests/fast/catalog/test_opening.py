@@ -135,6 +135,30 @@ def test_companions_of_older_catalogs_are_as_they_should_be(fresh_url: str) -> N
         assert catalog.stream_table(REVENUE).companion_behind is False
 
 
+def test_sources_of_older_catalogs_may_have_pins(fresh_url: str) -> None:
+    older.make(fresh_url, "0021")
+    names = {"lake.shop.revenue": "stream", "lake.shop.orders": "source", "glue.shop.items": "source"}
+    names |= {"lake._headrace.clock": "source", "lake.pg.mirror": "source"}
+    with sql(fresh_url) as connection:
+        for number, (name, kind) in enumerate(names.items(), 1):
+            catalog, namespace, table = name.split(".")
+            connection.exec_driver_sql(
+                "INSERT INTO hr_relation (id, name, catalog_name, table_namespace, table_name, kind)"
+                f" VALUES ({number}, '{name}', '{catalog}', '{namespace}', '{table}', '{kind}')"
+            )
+        connection.exec_driver_sql(
+            "INSERT INTO hr_source (id, name, kind, options_json, status, created_at)"
+            " VALUES (1, 'pg', 'postgres', '{}', 'NEW', '2025-01-01T00:00:00.000000+00:00')"
+        )
+        connection.exec_driver_sql(
+            "INSERT INTO hr_mirror (relation_id, source_id, log, gone) VALUES (5, 1, 'lake._headrace.log', false)"
+        )
+    with Catalog.open(fresh_url) as catalog:
+        pinned = catalog.pinned_sources()
+    assert [str(name) for name in pinned] == ["glue.shop.items", "shop.orders"]
+    assert len(set(pinned.values())) == 1
+
+
 def test_epochs_of_older_catalogs_go_on(fresh_url: str) -> None:
     """They were kept by the name of a group's last member, also when that was dropped."""
     older.make(fresh_url, "0011")

@@ -302,7 +302,22 @@ def test_compaction_is_due_for_small_files_or_many_deletes(summary, due):
 
 
 def test_pins_change_only_what_is_not_so_already():
-    table = meta({1: {}, 2: {}, 3: {}}, 3, {"main": 3, "headrace_1": 1, "headrace_2": 2, "mine": 1})
-    assert plan_pins(T, table, {2}) == ("ALTER TABLE `staging`.`shop`.`t` DROP TAG IF EXISTS `headrace_1`",)
-    create, _, _ = plan_pins(T, table, {3, 99})
-    assert create == "ALTER TABLE `staging`.`shop`.`t` CREATE OR REPLACE TAG `headrace_3` AS OF VERSION 3"
+    table = meta({1: {}, 2: {}, 3: {}}, 3, {"main": 3, "headrace-me-1": 1, "headrace-me-2": 2, "mine": 1})
+    assert plan_pins(T, table, {2}, "me") == ("ALTER TABLE `staging`.`shop`.`t` DROP TAG IF EXISTS `headrace-me-1`",)
+    create, _, _ = plan_pins(T, table, {3, 99}, "me")
+    assert create == "ALTER TABLE `staging`.`shop`.`t` CREATE OR REPLACE TAG `headrace-me-3` AS OF VERSION 3"
+
+
+def test_pins_of_others_are_left_and_former_ones_go_when_there_are_new_ones():
+    table = meta({1: {}, 2: {}, 3: {}}, 3, {"headrace-you-1": 1, "headrace_2": 2, "headrace_3": 3, "headrace_x": 1})
+    assert plan_pins(T, table, set(), "me") == ()
+    assert plan_pins(T, table, {2}, "me", {1, 2}) == (
+        "ALTER TABLE `staging`.`shop`.`t` CREATE OR REPLACE TAG `headrace-me-2` AS OF VERSION 2",
+        "ALTER TABLE `staging`.`shop`.`t` DROP TAG IF EXISTS `headrace_2`",
+    )
+
+
+def test_a_pin_that_somebody_moved_is_put_back():
+    table = meta({1: {}, 2: {}}, 2, {"headrace-me-1": 2})
+    (statement,) = plan_pins(T, table, {1}, "me")
+    assert statement.endswith("CREATE OR REPLACE TAG `headrace-me-1` AS OF VERSION 1")

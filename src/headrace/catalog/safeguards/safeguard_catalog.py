@@ -1,4 +1,4 @@
-"""Gates and watermarks, which hold sources back; a part of `Catalog`."""
+"""Gates and watermarks, which hold sources back, and pins of sources; a part of `Catalog`."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import datetime as dt
 from collections.abc import Sequence
 
 from headrace.catalog.database import Database
-from headrace.catalog.safeguards import gates, watermarks
+from headrace.catalog.safeguards import gates, pins, watermarks
 from headrace.catalog.safeguards.gates import Gate
 from headrace.clock import Clock
 from headrace.names import TableName
 
 
 class SafeguardCatalog:
-    """Gates and watermarks. Every method is one transaction."""
+    """Gates, watermarks and pins. Every method is one transaction."""
 
     _database: Database
     _clock: Clock
@@ -64,3 +64,20 @@ class SafeguardCatalog:
         """
         with self._database.write() as connection:
             watermarks.advance(connection, source, until, self._clock.now())
+
+    # ---- pins
+
+    def pinned_sources(self) -> dict[TableName, str]:
+        """Return sources of which snapshots are pinned, and the marks of the pins."""
+        with self._database.read() as connection:
+            return pins.read(connection)
+
+    def mark_pinned(self, source: TableName) -> str:
+        """Note that snapshots of a source are pinned, before they are; return the mark of the pins."""
+        with self._database.write() as connection:
+            return pins.mark(connection, source)
+
+    def forget_pinned(self, source: TableName) -> None:
+        """Forget that a source was pinned, after its pins are gone."""
+        with self._database.write() as connection:
+            pins.forget(connection, source)

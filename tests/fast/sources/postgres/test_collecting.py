@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from copy import deepcopy
+from dataclasses import replace
 
 import pytest
 from fast.sources.postgres import messages as m
@@ -133,6 +134,22 @@ def test_a_table_that_looks_otherwise_is_stale() -> None:
     assert found.changes == {}
     landed = collect(*altered, m.relation(T), landed=15)
     assert landed.stale == set()
+
+
+def test_a_partition_that_is_not_known_has_the_table_taken_anew_and_another_table_does_not() -> None:
+    parted, other = replace(m.table(3), partitioned=True, marks="0 4:1"), m.table(5)
+
+    def stale(*messages: bytes) -> set[int]:
+        collector = Collector({3: parted}, 0)
+        collector.feed(m.blocks([m.begin(10), *messages, m.commit(10, 20)]))
+        return collector.stale
+
+    come = m.insert(3, "1", "x", "y")
+    assert stale(m.relation(parted), m.relation(m.table(4)), come) == set()
+    assert stale(m.relation(parted), m.relation(other), come) == {3}
+    emptied = (m.relation(parted), m.truncate(3))
+    assert stale(*emptied, m.relation(other), m.insert(5, "1", "x", "y")) == set()
+    assert stale(*emptied, m.relation(parted), m.relation(other), come) == {3}
 
 
 def test_much_is_spilled_by_rows_and_by_bytes(how: str) -> None:

@@ -127,6 +127,7 @@ class Collector:
             table = self.tables.get(message.oid)
             self._root = message.oid if table is not None and table.partitioned else None
         elif isinstance(message, Truncate) and not self._skip:
+            self._root = None  # the table's shape came before this, and not before that of a partition
             for oid in message.oids:
                 if (changes := self._of(oid)) is not None:
                     changes.truncate()

@@ -16,6 +16,9 @@ _EXPECTS_OPERAND = words(
     FROM IS JOIN USING WITH UNION INTERSECT EXCEPT MINUS SETMINUS ESCAPE LIMIT OFFSET
     """
 )
+_NEVER_OPERANDS = words("SELECT DISTINCT NOT CASE")
+_WITHIN_TYPES = words("< > , : ( )")
+_AFTER_NOT = words("IN LIKE ILIKE RLIKE REGEXP BETWEEN")
 _CLAUSES = words("WHERE HAVING LIMIT OFFSET UNION INTERSECT EXCEPT MINUS SETMINUS SELECT")
 _BY_CLAUSES = words("GROUP ORDER SORT CLUSTER DISTRIBUTE")
 _AFTER_QUERY = _CLAUSES | words("ORDER SORT CLUSTER DISTRIBUTE WINDOW ) |>")
@@ -176,7 +179,7 @@ class Cursor:
         following = self.peek(ahead + 1).word
         if self.peek(ahead).word in ("VALUES", "FROM", "TABLE"):
             return following == "("
-        return following in ("(", "*", "-", "+", "~", "[", ".") and self.peek(ahead).word == "SELECT"
+        return following in ("(", "*", "-", "+", "~", "!", "[", ".") and self.peek(ahead).word == "SELECT"
 
 
 def ends_operand(tokens: tuple[Token, ...], index: int) -> bool:
@@ -186,7 +189,34 @@ def ends_operand(tokens: tuple[Token, ...], index: int) -> bool:
     token = tokens[index]
     if token.kind is not Kind.OP:
         named = index > 0 and tokens[index - 1].word in (".", "AS")
-        return named or token.kind is not Kind.WORD or token.word not in _EXPECTS_OPERAND
+        return named or token.word not in _EXPECTS_OPERAND or not _is_keyword(tokens, index)
     if token.text == "*":
         return not ends_operand(tokens, index - 1)
-    return token.text in (")", "]")
+    return token.text in (")", "]") or (token.text == ">" and _ends_type(tokens, index))
+
+
+def _is_keyword(tokens: tuple[Token, ...], index: int) -> bool:
+    """Return whether a word that an operand follows is that: where an operand stands, Spark takes it for a column."""
+    word, before = tokens[index].word, tokens[index - 1].word if index else ""
+    if word in _NEVER_OPERANDS or ends_operand(tokens, index - 1):
+        return True
+    if word in _AFTER_NOT:
+        return before == "NOT" and ends_operand(tokens, index - 2)
+    if word == "FROM" and before == "DISTINCT":
+        return tokens[index - 2].word in ("IS", "NOT")
+    if word == "WHERE" and before == "(":
+        return index > 1 and tokens[index - 2].word == "FILTER"
+    return (word in ("FROM", "WITH") and before in ("", "(")) or (word == "WHEN" and before == "CASE")
+
+
+def _ends_type(tokens: tuple[Token, ...], index: int) -> bool:
+    """Return whether the > at an index closes a type, as in `x::array<int>`."""
+    depth = 0
+    for at in range(index, -1, -1):
+        token = tokens[at]
+        depth += (token.text == ">") - (token.text == "<")
+        if not depth:
+            return at > 1 and tokens[at - 1].word in ("ARRAY", "MAP", "STRUCT") and tokens[at - 2].text == "::"
+        if not (token.is_name or token.kind is Kind.NUMBER or token.text in _WITHIN_TYPES):
+            return False
+    return False

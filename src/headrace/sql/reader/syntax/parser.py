@@ -22,6 +22,7 @@ from headrace.sql.reader.syntax.query_shape import (
     Group,
     Item,
     Query,
+    QueryItem,
     Range,
     Select,
     SetOperation,
@@ -37,6 +38,7 @@ _SET_OPERATORS = {
     "SETMINUS": "EXCEPT",
 }
 _TIGHT = frozenset({"INTERSECT"})
+_JOIN_KINDS = words("CROSS INNER LEFT RIGHT FULL OUTER SEMI ANTI NATURAL")
 
 
 class Parser(Cursor):
@@ -308,7 +310,7 @@ def _organization(cursor: Cursor) -> tuple[tuple[Extra, ...], tuple[Item, ...]]:
             extras.append(Extra(cursor.peek(-1).word, at, cursor.skip_until(Cursor.at_clause), harmless))
         elif cursor.word == "|>":
             cursor.at += 1
-            extras.append(_pipe(cursor, at, pipes))
+            extras.extend(_pipe(cursor, at, pipes))
         else:
             return tuple(extras), tuple(pipes)
 
@@ -319,14 +321,23 @@ def _calls_span(cursor: Cursor, within: Range) -> bool:
     return any(each.word.lower() in SPANS and after.text == "(" for each, after in pairwise(tokens))
 
 
-def _pipe(cursor: Cursor, at: int, pipes: list[Item]) -> Extra:
-    """Parse a pipe operator, always refused, for the tables it reads."""
+def _pipe(cursor: Cursor, at: int, pipes: list[Item]) -> Iterator[Extra]:
+    """Parse a pipe operator, always refused, for the tables it reads; what is yielded has no items of `pipes`."""
     start = cursor.at
+    if cursor.word in _SET_OPERATORS:
+        cursor.at += 1
+        if not cursor.take("ALL"):
+            cursor.take("DISTINCT")
+        cursor.take("BY", "NAME")
+        pipes.append(QueryItem(Query((), False, _primary(cursor), (), cursor.at), None, cursor.at))
+        start = cursor.at
     while not cursor.done and cursor.word not in ("|>", ")", ";"):
-        if cursor.take("TABLE") or cursor.take("JOIN"):
+        if cursor.word == "JOIN" and all(each.word in _JOIN_KINDS for each in cursor.tokens[start : cursor.at]):
+            cursor.at += 1
             pipes.append(from_clause.item(cursor))
+            start = cursor.at
         elif cursor.word == "(":
             cursor.skip_group()
         else:
             cursor.at += 1
-    return Extra("pipe operator |>", at, (start, cursor.at))
+    yield Extra("pipe operator |>", at, (start, cursor.at))

@@ -39,7 +39,7 @@ from headrace.sql.reader.subqueries.decorrelation import beside_nothing, matched
 from headrace.sql.reader.subqueries.single_value import checked, unordered
 from headrace.sql.reader.syntax.query_shape import Select
 from headrace.sql.reader.tables.from_reader import Joined
-from headrace.sql.reader.tables.generators import more_than_views
+from headrace.sql.reader.tables.generators import is_generator, more_than_views
 from headrace.sql.reader.tables.lateral import OuterReader
 from headrace.sql.reader.tables.lateral_item import Beside, Lateral
 
@@ -131,6 +131,8 @@ class _Reader:
             return None
         reader = SelectReader(self.context, select, self.ctes)
         items = [item for within in select.items for item in reader.items_of(within, rows.joined.scope)]
+        if any(is_generator(item.lexemes) for item in items):  # which gives more rows, or none
+            return None
         keys: list[Lexemes] = [(input_lexeme(key, items[0].lexemes[0]),) for key in rows.keys]
         grouping = Grouping(keys, place_of=self.context.place_of)
         over = [reader.over(grouping, item.lexemes) for item in items]

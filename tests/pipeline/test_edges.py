@@ -801,3 +801,21 @@ def test_a_number_is_looked_for_among_texts_as_a_text(hr: Headrace, ns: str) -> 
         assert [each for each in hr.verify(names) if not each.ok] == [], change
         found.append(hr.spark.table(f"lake.{ns}.without").count())
     assert found == [3, 2, 0, 3]
+
+
+def test_tables_of_one_name_stay_apart(hr: Headrace, ns: str) -> None:
+    hr.sql(f"""
+    CREATE NAMESPACE {ns}_b;
+    CREATE TABLE {ns}.o USING iceberg AS SELECT * FROM VALUES (1), (2) AS t(id);
+    CREATE TABLE {ns}_b.o USING iceberg AS SELECT * FROM VALUES (2) AS t(id);
+    CREATE STREAM TABLE {ns}.l AS SELECT id FROM {ns}.o;
+    CREATE STREAM TABLE {ns}.r AS SELECT lake.{ns}.l.id FROM lake.{ns}.l;
+    CREATE STREAM TABLE {ns}.t AS SELECT {ns}.o.id FROM {ns}.o
+        WHERE NOT EXISTS (SELECT 1 FROM {ns}_b.o WHERE {ns}_b.o.id = {ns}.o.id);
+    ALTER TABLE {ns}.o ADD COLUMN note STRING;
+    INSERT INTO {ns}.o VALUES (3, 'new')
+    """)
+    hr.refresh([f"{ns}.{name}" for name in "tlr"], full=True)
+    found = {name: [row.id for row in hr.spark.table(f"lake.{ns}.{name}").orderBy("id").collect()] for name in "rt"}
+    assert found == {"r": [1, 2, 3], "t": [1, 3]}
+    assert all(each.ok for each in hr.verify([f"{ns}.{name}" for name in "rt"]))

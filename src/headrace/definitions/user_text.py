@@ -12,7 +12,7 @@ from headrace.errors import Place, place_at
 from headrace.names import LAKE, TableName, qualify, quote
 from headrace.sql.reader.reader import circular_view
 from headrace.sql.references import Reference, origin, references, substitute
-from headrace.sql.unqualify import unqualify
+from headrace.sql.unqualify import aliases_of, unqualify
 
 Bind = Callable[[TableName], str]
 """Gives the table expression that reads a relation."""
@@ -138,15 +138,17 @@ def _binding(
     def replace(reference: Reference) -> str:
         name = resolve(reference.parts)
         expression = expressions[name]
-        if expression.startswith("(") and not reference.has_alias:
-            expression += f" AS {quote(name.table)}"
-        return expression
+        return expression if reference.has_alias or name not in aliases else f"{expression} AS {quote(aliases[name])}"
 
     read = references(query, case_sensitive=case_sensitive)
     expressions = {name: expression_of(name) for name in {resolve(r.parts) for r in read}}
-    bare = {resolve(r.parts) for r in read if not r.has_alias}
-    if subqueries := [name.parts for name in bare if expressions[name].startswith("(")]:
-        query = unqualify(query, subqueries)
+    bare = dict.fromkeys(resolve(r.parts) for r in read if not r.has_alias)
+    aliases: dict[TableName, str] = {}
+    # what is read under another name, from `staging` or as a deployment's, is known by that only without an alias
+    if subqueries := [name for name in bare if not expressions[name].startswith(name.sql)]:
+        names = [(r.start, r.end) for r in read]
+        aliases = aliases_of(query, bare, subqueries, names)
+        query = unqualify(query, aliases, names)
     return query, replace
 
 

@@ -71,12 +71,21 @@ def references(query: str, *, case_sensitive: bool = False) -> tuple[Reference, 
         UserError: `SYNTAX_ERROR` with the place, when the text is no query.
         Unsupported: `DYNAMIC_NAME` for a table named by an expression.
     """
+    return tuple(sorted(_found(query, case_sensitive=case_sensitive)[0], key=lambda reference: reference.start))
+
+
+def names_given(query: str) -> frozenset[str]:
+    """Return, in lower case, aliases of tables and names of common table expressions."""
+    return frozenset(_found(query, case_sensitive=False)[1].given)
+
+
+def _found(query: str, *, case_sensitive: bool) -> tuple[tuple[Reference, ...], _Finder]:
     shape, cursor = parse(query)
+    finder = _Finder(cursor, case_sensitive=case_sensitive)
     try:
-        found = tuple(_Finder(cursor, case_sensitive=case_sensitive).of_query(shape, frozenset()))
+        return tuple(finder.of_query(shape, frozenset())), finder
     except RecursionError as error:
         raise too_deep(cursor) from error
-    return tuple(sorted(found, key=lambda reference: reference.start))
 
 
 def substitute(query: str, replacement: Callable[[Reference], str], *, case_sensitive: bool = False) -> str:
@@ -150,6 +159,7 @@ class _Finder:
         self.case_sensitive = case_sensitive
         self.readings = 0
         self.within: dict[str, int] = {}
+        self.given: set[str] = set()
 
     def fold(self, name: str) -> str:
         """Return the name of a common table expression for comparing."""
@@ -159,6 +169,7 @@ class _Finder:
         if query.recursive:
             shadow |= {self.fold(cte.name) for cte in query.ctes}
         for cte in query.ctes:
+            self.given.add(cte.name.lower())
             before = self.readings
             yield from self.of_query(cte.query, shadow)
             self.within[self.fold(cte.name)] = self.readings - before
@@ -203,6 +214,8 @@ class _Finder:
             yield from self.of_extras(join.extras, shadow)
 
     def of_item(self, item: Item, shadow: Shadow) -> Iterator[Reference]:
+        if item.alias is not None:
+            self.given.add(item.alias.name.lower())
         match item:
             case TableItem():
                 table = len(item.parts) > 1 or self.fold(item.parts[0]) not in shadow

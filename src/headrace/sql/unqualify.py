@@ -1,48 +1,124 @@
 """Columns written with more of their table's name than its last part.
 
-A source that is put into a query as a subquery can be called by one name only: `shop.orders.id` must become
-`orders.id` then.
+A source in whose place a subquery or another table is put can be called by one name only: `shop.orders.id` must become
+`orders.id` then; or, where something else in the query is called `orders`, by a name that nothing else has.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+from headrace.errors import UserError, place_at
+from headrace.names import TableName, quote
 from headrace.sql.reader.syntax.tokens import Token, tokenize
+from headrace.sql.references import names_given
+
+Span = tuple[int, int]
 
 
-def unqualify(query: str, tables: Iterable[tuple[str, ...]]) -> str:
-    """Shorten qualified columns (and stars) of some tables to the last part of the table's name.
+def unqualify(query: str, aliases: Mapping[TableName, str], names: Collection[Span] = ()) -> str:
+    """Write qualifiers longer than the last part of a table's name as its alias.
 
     Args:
         query: The text.
-        tables: Full names of the tables, split and unquoted.
+        aliases: By table.
+        names: Offsets of the first and after the last character where the text names tables; these stay.
 
     Returns:
         The text; every other character stays.
     """
-    tokens = tokenize(query)
-    qualifiers = {_folded(table[i:]) for table in tables for i in range(len(table) - 1)}
-    longest = max(map(len, qualifiers), default=0)
     pieces: list[str] = []
     at = 0
+    tokens = tokenize(query)
+    for index, size, name in _qualifiers(tokens, aliases, names):
+        pieces.append(query[at : tokens[index].start])
+        last = tokens[index + 2 * (size - 1)]
+        at = last.start
+        if aliases[name] != name.table:
+            pieces.append(quote(aliases[name]))
+            at = last.end
+    return "".join(pieces) + query[at:]
+
+
+def aliases_of(
+    query: str, tables: Collection[TableName], subqueries: Sequence[TableName], names: Collection[Span]
+) -> dict[TableName, str]:
+    """Return aliases of tables in whose place subqueries, or other tables, are put.
+
+    Args:
+        query: The text.
+        tables: What it reads without an alias.
+        subqueries: Those of them in whose place something else is put.
+        names: As for `unqualify`.
+
+    Raises:
+        UserError: `COLUMN_AMBIGUOUS`: something else is called as one of them, and columns are qualified by its whole
+            name here, by the last part there, whose meaning depends on where it stands.
+    """
+    tokens, given = tokenize(query), names_given(query)
+    found: dict[TableName, str] = {}
+    for number, name in enumerate(subqueries):
+        alike = [each for each in tables if each.table.lower() == name.table.lower()]
+        whole = {index for index, _, _ in _qualifiers(tokens, alike, names)}
+        if not whole or (alike == [name] and name.table.lower() not in given):
+            found[name] = name.table
+            continue
+        found[name] = f"__hr_{number}_{name.table}"
+        for index in _places(tokens, name.table, names):
+            if index not in whole and _follows_dot(tokens, index):
+                raise _unclear(query, tokens[index], name)
+    return found
+
+
+def _unclear(query: str, token: Token, name: TableName) -> UserError:
+    return UserError(
+        "COLUMN_AMBIGUOUS",
+        f"Several things are called {name.table} here, and columns are qualified by {name.table} and by "
+        f"{'.'.join(name.parts[-2:])}.",
+        hint="Give each table an alias, and qualify columns by that.",
+        place=place_at(query, token.start),
+    )
+
+
+def _places(tokens: Sequence[Token], name: str, names: Collection[Span]) -> Iterator[int]:
+    """Yield where a name stands that is no part of a longer one, but at its beginning."""
     for index, token in enumerate(tokens):
-        if token.start < at or not token.is_name or (index and tokens[index - 1].text == "."):
+        begins = token.is_name and (not index or tokens[index - 1].text != ".")
+        if begins and token.name.lower() == name.lower() and not _within(token, names):
+            yield index
+
+
+def _follows_dot(tokens: Sequence[Token], index: int) -> bool:
+    return index + 1 < len(tokens) and tokens[index + 1].text == "."
+
+
+def _qualifiers(
+    tokens: Sequence[Token], tables: Iterable[TableName], names: Collection[Span]
+) -> Iterator[tuple[int, int, TableName]]:
+    """Yield first token, number of parts and table of qualifiers longer than a last part."""
+    meant = {_folded(table.parts[i:]): table for table in tables for i in range(len(table.parts) - 1)}
+    longest = max(map(len, meant), default=0)
+    done = 0
+    for index, token in enumerate(tokens):
+        if index < done or not token.is_name or (index and tokens[index - 1].text == ".") or _within(token, names):
             continue
         parts = _dotted(tokens, index)
         for size in range(min(longest, len(parts) - 1), 1, -1):
-            if _folded(p.name for p in parts[:size]) in qualifiers:
-                pieces.append(query[at : token.start])
-                at = parts[size - 1].start
+            if (table := meant.get(_folded(p.name for p in parts[:size]))) is not None:
+                yield index, size, table
+                done = index + 2 * size - 1
                 break
-    return "".join(pieces) + query[at:]
+
+
+def _within(token: Token, names: Collection[Span]) -> bool:
+    return any(start <= token.start < end for start, end in names)
 
 
 def _folded(parts: Iterable[str]) -> tuple[str, ...]:
     return tuple(part.lower() for part in parts)
 
 
-def _dotted(tokens: tuple[Token, ...], index: int) -> list[Token]:
+def _dotted(tokens: Sequence[Token], index: int) -> list[Token]:
     """Return the names of `a.b.c` that begins at a token; a star may stand last."""
     parts = [tokens[index]]
     while index + 2 < len(tokens) and tokens[index + 1].text == ".":

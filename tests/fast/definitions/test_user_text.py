@@ -74,3 +74,75 @@ def test_of_a_long_name_both_ends_are_shown() -> None:
     assert error.message.startswith("Table xxx")
     assert error.message.endswith("x is missing.")
     assert len(str(error)) < 2_000
+
+
+def bound(query: str, *subqueries: str) -> str:
+    """Put subqueries in the place of some tables, as for a table with more columns than there were."""
+    return bind_text(
+        query,
+        namespace=("n",),
+        catalogs=frozenset({"lake"}),
+        views={},
+        bind=lambda name: f"(SELECT 1 FROM {name.sql})" if ".".join(name.parts[1:]) in subqueries else name.sql,
+    )
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        (
+            "SELECT a.o.id FROM a.o WHERE NOT EXISTS (SELECT 1 FROM b.o WHERE b.o.id = a.o.id)",
+            "SELECT `__hr_0_o`.id FROM (SELECT 1 FROM `lake`.`a`.`o`) AS `__hr_0_o` WHERE NOT EXISTS "
+            "(SELECT 1 FROM `lake`.`b`.`o` WHERE b.o.id = `__hr_0_o`.id)",
+        ),
+        (
+            "SELECT a.o.id FROM a.o JOIN lake.b.o ON lake.A.O.id = b.o.id",
+            "SELECT `__hr_0_o`.id FROM (SELECT 1 FROM `lake`.`a`.`o`) AS `__hr_0_o` JOIN `lake`.`b`.`o` "
+            "ON `__hr_0_o`.id = b.o.id",
+        ),
+        (
+            "SELECT 1 FROM a.o WHERE EXISTS (SELECT 1 FROM b.l AS p, c.l o WHERE p.id = a.o.id)",
+            "SELECT 1 FROM (SELECT 1 FROM `lake`.`a`.`o`) AS `__hr_0_o` WHERE EXISTS "
+            "(SELECT 1 FROM `lake`.`b`.`l` AS p, `lake`.`c`.`l` o WHERE p.id = `__hr_0_o`.id)",
+        ),
+        (
+            "SELECT o.id FROM a.o WHERE EXISTS (SELECT 1 FROM b.o WHERE o.id = 1)",
+            "SELECT o.id FROM (SELECT 1 FROM `lake`.`a`.`o`) AS `o` WHERE EXISTS "
+            "(SELECT 1 FROM `lake`.`b`.`o` WHERE o.id = 1)",
+        ),
+        (
+            "SELECT a.o.id, o.id AS o FROM a.o",
+            "SELECT o.id, o.id AS o FROM (SELECT 1 FROM `lake`.`a`.`o`) AS `o`",
+        ),
+        (
+            "WITH O AS (SELECT 1) SELECT a.o.id FROM a.o, o AS p",
+            "WITH O AS (SELECT 1) SELECT `__hr_0_o`.id FROM (SELECT 1 FROM `lake`.`a`.`o`) AS `__hr_0_o`, o AS p",
+        ),
+    ],
+)
+def test_a_subquery_is_called_as_nothing_else_is(query: str, expected: str) -> None:
+    assert bound(query, "a.o") == expected
+
+
+def test_which_table_is_meant_depends_on_no_place() -> None:
+    with pytest.raises(UserError, match="COLUMN_AMBIGUOUS") as caught:
+        bound("SELECT 1 FROM a.o WHERE EXISTS (SELECT 1 FROM b.o WHERE o.id = a.o.id)", "a.o")
+    assert caught.value.place is not None
+    assert caught.value.place.column == 57
+    assert bound("SELECT 1 FROM a.b, a.b.c", "a.b") == (
+        "SELECT 1 FROM (SELECT 1 FROM `lake`.`a`.`b`) AS `b`, `lake`.`a`.`b`.`c`"
+    )
+
+
+def test_a_table_read_under_another_name_is_called_as_in_the_query() -> None:
+    text = bind_text(
+        "SELECT shop.l.part, l.v FROM shop.l JOIN shop.p AS l2 ON l2.x = lake.shop.l.x",
+        namespace=(),
+        catalogs=frozenset({"lake"}),
+        views={},
+        bind=lambda name: f"{TableName(LAKE, ('shop__green',), name.table).sql} VERSION AS OF 5",
+    )
+    assert text == (
+        "SELECT l.part, l.v FROM `lake`.`shop__green`.`l` VERSION AS OF 5 AS `l` "
+        "JOIN `lake`.`shop__green`.`p` VERSION AS OF 5 AS l2 ON l2.x = l.x"
+    )

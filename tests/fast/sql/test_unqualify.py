@@ -2,9 +2,10 @@
 
 import pytest
 
+from headrace.names import TableName
 from headrace.sql.unqualify import unqualify
 
-TABLES = [("lake", "shop", "orders"), ("other", "a", "b", "c.d")]
+TABLES = [TableName("lake", ("shop",), "orders"), TableName("other", ("a", "b"), "c.d")]
 
 
 @pytest.mark.parametrize(
@@ -26,4 +27,4 @@ TABLES = [("lake", "shop", "orders"), ("other", "a", "b", "c.d")]
     ],
 )
 def test_only_qualifiers_are_cut(text: str, expected: str) -> None:
-    assert unqualify(text, TABLES) == expected
+    assert unqualify(text, {table: table.table for table in TABLES}) == expected

@@ -196,7 +196,10 @@ def ends_operand(tokens: tuple[Token, ...], index: int) -> bool:
 
 
 def _is_keyword(tokens: tuple[Token, ...], index: int) -> bool:
-    """Return whether a word that an operand follows is that: where an operand stands, Spark takes it for a column."""
+    """Return whether a word that an operand follows is no operand itself.
+
+    Where an operand stands, Spark takes most of them for columns.
+    """
     word, before = tokens[index].word, tokens[index - 1].word if index else ""
     if word in _NEVER_OPERANDS or ends_operand(tokens, index - 1):
         return True

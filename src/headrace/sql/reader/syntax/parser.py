@@ -322,7 +322,10 @@ def _calls_span(cursor: Cursor, within: Range) -> bool:
 
 
 def _pipe(cursor: Cursor, at: int, pipes: list[Item]) -> Iterator[Extra]:
-    """Parse a pipe operator, always refused, for the tables it reads; what is yielded has no items of `pipes`."""
+    """Parse a pipe operator, always refused, for the tables it reads.
+
+    What is yielded leaves out the items that are added to `pipes`.
+    """
     start = cursor.at
     if cursor.word in _SET_OPERATORS:
         cursor.at += 1

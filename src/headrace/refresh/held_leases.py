@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import datetime as dt
 import os
+import platform
 import socket
 import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from functools import cache
+from pathlib import Path
 
 from headrace.catalog import Catalog, Lease
 from headrace.errors import HeadraceError
@@ -34,7 +37,7 @@ _TOKENS: dict[int, str] = {}
 
 
 def new_owner() -> str:
-    """Return a name for a holder of leases: host, process, its token, and something unique."""
+    """Return a name for a holder of leases: host, place, process, its token, something unique."""
     return f"{_process()}:{uuid.uuid4().hex[:8]}"
 
 
@@ -45,14 +48,36 @@ def is_own(owner: str) -> bool:
 
 def _process() -> str:  # asked each time, as a process that was forked has a number of its own
     pid = os.getpid()
-    return f"{socket.gethostname()}:{pid}:{_TOKENS.setdefault(pid, uuid.uuid4().hex[:8])}"
+    return f"{_host()}:{pid}:{_TOKENS.setdefault(pid, uuid.uuid4().hex[:8])}"
+
+
+def _host() -> str:
+    return f"{socket.gethostname()}/{_place()}"
+
+
+def _place() -> str:
+    """Name the place where a number means one process; "" where that cannot be told.
+
+    A host's name is not enough: containers may have one in common, and do not see each other's processes.
+    """
+    if platform.system() != "Linux":
+        return f"{uuid.getnode():x}"
+    try:
+        return f"{os.stat('/proc/self/ns/pid').st_ino}-{_boot()}"
+    except OSError:
+        return ""
+
+
+@cache
+def _boot() -> str:
+    return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")[:8]
 
 
 def owner_is_dead(owner: str) -> bool:
-    """Return whether an owner's process, on this host, is gone; False when unknown."""
+    """Return whether an owner's process, in the place of this one, is gone; False when unknown."""
     host, _, rest = owner.partition(":")
     pid = rest.partition(":")[0]
-    if host != socket.gethostname() or not pid.isdigit():
+    if not _place() or host != _host() or not pid.isdigit():
         return False
     if int(pid) == os.getpid():
         return not is_own(owner)
@@ -63,6 +88,12 @@ def owner_is_dead(owner: str) -> bool:
     except OSError:
         return False
     return False
+
+
+def is_out_of_sight(owner: str) -> bool:
+    """Return whether an owner is on a host of this name, but cannot be seen to live or be dead."""
+    host = owner.partition(":")[0]
+    return host.partition("/")[0] == socket.gethostname() and not (_place() and host == _host()) and not is_own(owner)
 
 
 def _acquired(

@@ -6,14 +6,15 @@ Each sign of life says what the scheduler runs, and finds who else runs, so that
 from __future__ import annotations
 
 import datetime as dt
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
 from headrace.catalog import Catalog, SchedulerRecord
-from headrace.errors import EnvironmentFault, HeadraceError
-from headrace.refresh.held_leases import owner_is_dead
+from headrace.errors import EnvironmentFault, HeadraceError, UserError
+from headrace.refresh.held_leases import is_out_of_sight, owner_is_dead
 from headrace.scheduler.policy.slot_shares import Portion, Rank, Slots, portion
 
 TTL = dt.timedelta(seconds=30)
@@ -64,12 +65,34 @@ class Membership:
         self.share = total
         self.rank = Rank()
 
-    def join(self) -> None:
-        """Register.
+    def join(self, stopping: threading.Event) -> None:
+        """Register; wait for a sign of life of another one that may be dead.
+
+        That may be the former process of a restarted container, whose numbers of processes mean nothing in this one. It
+        is taken for dead when it was silent for long enough.
+
+        Args:
+            stopping: Ends the wait.
 
         Raises:
             UserError: `SCHEDULER_RUNNING` where there may be only one.
         """
+        silent: dict[str, dt.datetime] = {}
+        while True:
+            try:
+                self._register()
+            except UserError:
+                others = self._catalog.schedulers()
+                if not all(is_out_of_sight(s.owner) for s in others):
+                    raise
+                if any(silent.setdefault(s.owner, s.expires_at) != s.expires_at for s in others):
+                    raise
+                if stopping.wait(self._poll):
+                    raise
+            else:
+                return
+
+    def _register(self) -> None:
         self._catalog.register_scheduler(self._owner, TTL, is_dead=owner_is_dead)
 
     def rejoin(self) -> None:
@@ -81,7 +104,7 @@ class Membership:
             UserError: `SCHEDULER_RUNNING` when another one, where there may be only one, took its place.
         """
         with suppress(EnvironmentFault):
-            self.join()
+            self._register()
             self._settled = False
 
     def leave(self) -> None:

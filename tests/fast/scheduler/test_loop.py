@@ -2,9 +2,11 @@
 
 import datetime as dt
 import itertools
+import socket
 import sqlite3
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -821,6 +823,22 @@ def test_a_second_one_is_refused_and_told_of_the_first(lake_, catalog):
         with pytest.raises(UserError, match="SCHEDULER_RUNNING") as caught:
             once(catalog, worker)
         assert first.owner in caught.value.message
+
+
+def test_one_that_may_be_the_former_self_is_waited_for_until_it_is_silent_or_gives_a_sign(lake_, catalog):
+    """In a restarted container, or in another one with a host name in common."""
+    worker, other = PublishingWorker(lake_, catalog), f"{socket.gethostname()}/1-0123abcd:1:0123abcd:0123abcd"
+    catalog.register_scheduler(other, dt.timedelta(seconds=1))
+    once(catalog, worker, poll=0.05)
+    catalog.register_scheduler(other, dt.timedelta(seconds=60))
+    with ThreadPoolExecutor() as pool:
+        second = pool.submit(once, catalog, worker, poll=0.05)
+        time.sleep(0.3)
+        assert not second.done()
+        catalog.scheduler_beat(other, dt.timedelta(seconds=90))
+        with pytest.raises(UserError, match="SCHEDULER_RUNNING"):
+            second.result(60)
+    assert [s.owner for s in catalog.schedulers()] == [other]
 
 
 @pytest.fixture

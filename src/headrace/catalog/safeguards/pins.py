@@ -20,8 +20,8 @@ def read(connection: Connection) -> dict[TableName, str]:
 
 def mark(connection: Connection, source: TableName) -> str:
     """Note that a source is pinned; return its mark, the one that others have if there are any."""
-    found = dict(connection.execute(sa.select(t.pinned.c.name, t.pinned.c.mark)).tuples().all())
-    own = found.get(stored_name(source)) or next(iter(found.values()), None) or uuid.uuid4().hex[:8]
+    found = read(connection)
+    own = found.get(source) or next(iter(found.values()), None) or uuid.uuid4().hex[:8]
     adding = t.insert_or_skip(t.pinned, "name", "mark")
     connection.execute(adding, {"name": stored_name(source), "mark": own})
     kept = sa.select(t.pinned.c.mark).where(t.pinned.c.name == stored_name(source))

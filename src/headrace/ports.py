@@ -37,6 +37,10 @@ class Runner(Protocol):
         """Return the columns a query returns; analyses it, runs nothing."""
         ...
 
+    def relations(self, sql: str) -> frozenset[str]:
+        """Return names of tables in a query as Spark's parser finds them; none if unknown."""
+        ...
+
     def run(self, sql: str) -> list[Any]:
         """Run a statement; the rows it returns."""
         ...

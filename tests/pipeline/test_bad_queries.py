@@ -8,7 +8,9 @@ import pytest
 
 from headrace.api.facade import Headrace
 from headrace.errors import HeadraceError
+from headrace.refresh.definition import define
 from headrace.results.refresh_results import Mode
+from headrace.sql.references import references
 
 ODD = "`odd table.name`"
 
@@ -189,3 +191,13 @@ def test_names_of_any_kind(hr: Headrace, source: str) -> None:
     assert (result.mode, result.rows_inserted, result.rows_deleted) == (Mode.DIFFERENTIAL, 2, 1)
     assert hr.verify(name).ok
     hr.drop_stream_table(name)
+
+
+def test_a_table_that_is_not_found_in_the_text_is_refused(
+    hr: Headrace, source: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As if the reader had missed the second."""
+    monkeypatch.setattr(define, "references", lambda text, **_: references(text)[:1])
+    with pytest.raises(HeadraceError, match="QUERY_READ_DIFFERENTLY") as caught:
+        hr.create_stream_table(f"{source}.s", f"SELECT k FROM {source}.t WHERE k IN (SELECT k FROM {source}.u)")
+    assert f"{source}.u" in caught.value.message

@@ -401,3 +401,11 @@ def test_a_session_without_the_catalogs_is_refused(lake) -> None:
     with pytest.raises(EnvironmentFault, match="SESSION_NOT_CONFIGURED") as caught:
         check_session(lake.runner.session, elsewhere)
     assert "spark.sql.catalog.lake.warehouse should be '/elsewhere'" in str(caught.value)
+
+
+def test_names_of_tables_are_found_wherever_a_query_stands(runner: SparkRunner) -> None:
+    query = (
+        "WITH w AS (SELECT offset FROM s.`a, b`) SELECT k IN (SELECT !c FROM s.u), (SELECT max(x) FROM lake.s.v) "
+        "FROM w JOIN t ON EXISTS (FROM s.x |> UNION ALL FROM s.y)"
+    )
+    assert runner.relations(query) == {"w", "t", "s, a, b", "s, u", "lake, s, v", "s, x", "s, y"}

@@ -22,6 +22,7 @@ from headrace.spark.errors import translated
 from headrace.spark.iceberg import forget, purge, unlisted
 from headrace.spark.interrupts import interrupt_session
 from headrace.spark.local_relation import PARTITIONS, literal_rows, planned_rows
+from headrace.spark.parsed_relations import parsed_relations
 from headrace.spark.python_functions import register
 from headrace.spark.session_kind import SessionKind, kind_of
 from headrace.spark.type_texts import type_text
@@ -173,6 +174,11 @@ class SparkRunner:
         with translated(sql):
             schema = self.session.sql(sql).schema
         return tuple(Column(f.name, type_text(f.dataType), f.nullable) for f in schema.fields)
+
+    def relations(self, sql: str) -> frozenset[str]:
+        """Return names of tables in a query as Spark's parser finds them; see `parsed_relations`."""
+        with translated(sql):
+            return parsed_relations(self.session, sql)
 
     def run(self, sql: str) -> list[Row]:
         """Run a statement and return its rows."""

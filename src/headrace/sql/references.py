@@ -166,12 +166,10 @@ class _Finder:
         return name if self.case_sensitive else name.lower()
 
     def of_query(self, query: Query, shadow: Shadow) -> Iterator[Reference]:
-        if query.recursive:
-            shadow |= {self.fold(cte.name) for cte in query.ctes}
         for cte in query.ctes:
             self.given.add(cte.name.lower())
             before = self.readings
-            yield from self.of_query(cte.query, shadow)
+            yield from self.of_query(cte.query, shadow | {self.fold(cte.name)} if query.recursive else shadow)
             self.within[self.fold(cte.name)] = self.readings - before
             self.readings = before
             shadow |= {self.fold(cte.name)}

@@ -134,6 +134,13 @@ CODES = (
         retry="no",
     ),
     ErrorCode(
+        "QUERY_READ_DIFFERENTLY",
+        message="Spark finds a table in the query that Headrace does not.",
+        cause="Headrace finds tables by a reader of its own, and a table that it missed would not be followed.",
+        remedy="Write names that are keywords in back quotes. Please report the query.",
+        retry="no",
+    ),
+    ErrorCode(
         "COLUMN_NOT_FOUND",
         message="A column or field does not exist.",
         cause="Misspelt, or not in scope.",

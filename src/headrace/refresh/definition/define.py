@@ -40,7 +40,7 @@ from headrace.results.refresh_results import RefreshMode
 from headrace.schedule.options import Ties
 from headrace.semantics import Semantics
 from headrace.sql.reader.syntax.tokens import tokenize
-from headrace.sql.references import references
+from headrace.sql.references import names_given, references
 from headrace.suggestions import suggesting_tables
 
 NONE_STAGED: Mapping[TableName, Details] = {}
@@ -117,6 +117,8 @@ def define(
     details = replace(details, redirects=redirects, deployment=deployment)
     details = replace(details, functions=functions_called((query, *views.values()), session.functions()))
     runner = runner.under(semantics)
+    for text in (query, *views.values()):
+        _refuse_unseen(text, runner)
     details = replace(details, views=_as_shown(details, shown, catalogs, runner, staged))
     with places_as_written(details, catalogs), suggesting_tables(lambda: relations_named(catalog)):
         output = runner.describe(pinned_free(details, catalogs, staged=staged))
@@ -158,6 +160,20 @@ def _refuse_greens(sources: Iterable[TableName], catalog: Catalog, deployment: s
             hint=f"Write {other.original}: within the deployment, the green is read for it."
             if own
             else "Read the public table, or make the reader part of the deployment: `headrace deploy create`.",
+        )
+
+
+def _refuse_unseen(query: str, runner: Runner) -> None:
+    """Refuse a text in which Spark finds a table that is not found here.
+
+    Its changes would go unnoticed.
+    """
+    known = {", ".join(each.parts).lower() for each in references(query)} | names_given(query)
+    if unseen := sorted(name for name in runner.relations(query) if name.lower() not in known):
+        raise UserError(
+            "QUERY_READ_DIFFERENTLY",
+            f"Spark reads {unseen[0].replace(', ', '.')} in the query, which Headrace does not find there.",
+            hint="Put names that are keywords into back quotes, and columns behind their table's name.",
         )
 
 

@@ -1,6 +1,6 @@
 # One command each; every target sets up what it needs first, and a second run finds that done.
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo demo-postgres demo-deploy test fresh-durations check test-fast test-slow beside-slow test-spark test-crash test-long test-postgres test-citus test-queries test-browser test-terminal test-dbt test-rest test-cluster test-cluster-core test-connect docs bench lock clean
+.PHONY: help setup java demo demo-postgres demo-deploy test fresh-durations check test-fast test-slow beside-slow test-spark test-cli test-crash test-long test-postgres test-citus test-queries test-browser test-terminal test-dbt test-rest test-cluster test-cluster-core test-connect docs bench lock clean
 SHELL := /bin/sh
 
 BIN := .venv/bin
@@ -28,7 +28,7 @@ PROCESSES = $(addprefix tests/fast/,test_package.py test_bench.py catalog/test_c
 # Tests of the code's own order and of its papers, which `make check` runs: they read all of it, once in one process.
 ORDER = $(addprefix tests/fast/,test_layers.py test_rooms.py test_papers.py test_prose.py test_docs.py)
 # A process each: a JVM holds one Spark session, and every tier configures its own.
-SPARK_TIERS = tests/spark tests/pipeline tests/cli
+SPARK_TIERS = tests/spark tests/pipeline
 OTHER_POSTGRES ?= 15
 SUITES ?= tpcds nexmark
 # What a cluster plays of the Spark tier when FILES names nothing.
@@ -69,7 +69,8 @@ test: fresh-durations ## Everything CI runs
 	@$(MAKE) --no-print-directory -j 2 .venv/.stamp-setup .venv-docs/.stamp # neither needs anything of the other
 	@$(MAKE) --no-print-directory -j 3 --output-sync=target check test-fast setup docs # one process checks types, one waits
 	@$(MAKE) --no-print-directory -j 2 test-slow beside-slow
-	@$(MAKE) --no-print-directory test-spark test-crash
+	@$(MAKE) --no-print-directory test-spark
+	@$(MAKE) --no-print-directory -j 2 --output-sync=target test-cli test-crash # both wait for processes now and then
 	@$(BIN)/python scripts/slowest-tests $(DURATIONS)
 
 fresh-durations:
@@ -94,6 +95,9 @@ beside-slow: setup
 test-spark: setup ## Tests with a real Spark
 	@for tier in $(SPARK_TIERS); do echo "pytest $$tier"; $(WITH_JAVA) $(PYTEST) $$tier -n $(JVMS) || exit 1; done
 
+test-cli: setup ## The command line, servers, tutorials and demos as users run them
+	$(WITH_JAVA) $(PYTEST) tests/cli -n $(JVMS)
+
 test-crash: setup ## Processes killed at every stage
 	$(WITH_JAVA) $(PYTEST) tests/crash -n $(JVMS)
 
@@ -101,7 +105,7 @@ test-long: export HEADRACE_TEST_LONG = 1
 test-long: export PYTEST_TIMEOUT = 7200
 test-long: setup ## The random histories again, many more of them; large transactions; soaks; PostgreSQL 15
 	$(PYTEST) tests/fast -n $(WORKERS)
-	@for tier in $(SPARK_TIERS) tests/crash; do echo "pytest $$tier"; $(WITH_JAVA) $(PYTEST) $$tier || exit 1; done
+	@for tier in $(SPARK_TIERS) tests/cli tests/crash; do echo "pytest $$tier"; $(WITH_JAVA) $(PYTEST) $$tier || exit 1; done
 	@$(MAKE) test-postgres
 
 test-postgres: .venv/.stamp-setup ## The tests of capture against another PostgreSQL than the packaged one (OTHER_POSTGRES=15)

@@ -283,6 +283,7 @@ class RefreshVerbs(ProjectHandle):
             UserError: `STREAM_TABLE_NOT_FOUND`, `INVALID_OPTION`.
         """
         from headrace.api.schedules.project_defaults import defaults_of
+        from headrace.config import parse_keep_history
         from headrace.deploy.expired_generations import drop_expired
         from headrace.refresh.maintenance import maintain
 
@@ -296,6 +297,7 @@ class RefreshVerbs(ProjectHandle):
             older_than=older_than,
             orphans_older_than=orphans_older_than,
             dry_run=dry_run,
+            keep_history=parse_keep_history(self.settings.keep_history),
             names=wanted,
             defaults=defaults_of(self.settings),
         )

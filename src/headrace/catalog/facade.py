@@ -40,6 +40,7 @@ from headrace.catalog.safeguards.safeguard_catalog import SafeguardCatalog
 from headrace.catalog.sinks.sink_catalog import SinkCatalog
 from headrace.catalog.sources.source_catalog import SourceCatalog
 from headrace.catalog.state import observed_heads as _observing
+from headrace.catalog.state import old_history as _old_history
 from headrace.clock import Clock, SystemClock
 from headrace.errors import HeadraceError
 from headrace.events import Events
@@ -240,6 +241,18 @@ class Catalog(
             return self._remote.settle(uuid)
         with self._database.write() as connection:
             return _settle(connection, uuid)
+
+    def forget_history(self, before: dt.datetime, *, dry_run: bool = False) -> int:
+        """Forget refreshes that ended before a time, but for the newest of each stream table.
+
+        Args:
+            before: The time.
+            dry_run: Only count them.
+
+        Returns:
+            How many.
+        """
+        return _old_history.forget(self._database, before, dry_run=dry_run)
 
     def retired(self, before: dt.datetime) -> tuple[Retired, ...]:
         """Return stored tables unused since before a time, oldest first, to be purged."""

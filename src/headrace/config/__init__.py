@@ -5,7 +5,7 @@ new setting goes into the module of its section, and into `settings`.
 """
 
 from headrace.config.load import FILE_NAME, load
-from headrace.config.project_section import KNOWN, MOST_CONCURRENT, parse_interval
+from headrace.config.project_section import KNOWN, MOST_CONCURRENT, parse_interval, parse_keep_history
 from headrace.config.settings import LAYOUT_LIMIT, DeclaredSink, DeclaredSource, Settings, default_settings
 
 __all__ = [
@@ -19,4 +19,5 @@ __all__ = [
     "default_settings",
     "load",
     "parse_interval",
+    "parse_keep_history",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -33,11 +34,15 @@ SCHEDULING = (
     "fuse_factor",
     "suspend_after",
     "maintenance_every",
+    "keep_history",
     "webhook",
     "on_event",
 )
 KNOWN = (*PLACES, *SCHEDULING)
 """Keys that the section may hold; each can be set by an environment variable, too."""
+
+SHORTEST_HISTORY = dt.timedelta(days=1)
+"""Status tells how well targets were met over so long."""
 
 MOST_CONCURRENT = 32
 """More refreshes at once only wait for each other in one Spark session."""
@@ -105,6 +110,7 @@ def read_scheduling(
         "fuse_factor": _checked(parse_factor, text["fuse_factor"]),
         "suspend_after": _count(file, "suspend_after", text["suspend_after"]),
         "maintenance_every": _checked(parse_interval, text["maintenance_every"]),
+        "keep_history": _checked(parse_keep_history, text["keep_history"]),
         "webhook": _url(text["webhook"]),
         "on_event": _function(text["on_event"]),
         "pools": {pool: int(str(quota)) for pool, quota in pools.items()},
@@ -163,6 +169,21 @@ def parse_interval(text: str) -> int | None:
         message = f"maintenance_every is {text!r}."
         raise UserError("CONFIG_INVALID", message, hint="Write a duration, such as '1 day', or 'never'.")
     return seconds
+
+
+def parse_keep_history(text: str) -> dt.timedelta | None:
+    """Return for how long refreshes stay in the history; None for `forever`.
+
+    Raises:
+        UserError: `CONFIG_INVALID`.
+    """
+    if text.strip().lower() == "forever":
+        return None
+    age = dt.timedelta(seconds=parse_duration(text) or 0)
+    if age < SHORTEST_HISTORY:
+        message = f"keep_history is {text!r}."
+        raise UserError("CONFIG_INVALID", message, hint="Write at least a day, such as '90 days', or 'forever'.")
+    return age
 
 
 def _absolute_url(url: str, root: Path) -> str:

@@ -86,6 +86,8 @@ class Settings:
         suspend_after: After so many failures in a row a scheduler suspends a stream table.
         maintenance_every: How often a scheduler maintains stored tables while it is idle, and after twice that
             time in any case; `never` for not at all.
+        keep_history: For how long refreshes stay in the history, but for the newest of each stream table; `forever`
+            for all.
         webhook: A URL to which a scheduler posts what happens; None for none.
         on_event: A function (`module:function`) that a scheduler calls with what happens; None for none.
         pools: How many refreshes of each pool run at once.
@@ -123,6 +125,7 @@ class Settings:
     fuse_factor: str = "none"
     suspend_after: int = 5
     maintenance_every: str = "1 day"
+    keep_history: str = "90 days"
     webhook: str | None = None
     on_event: str | None = None
     pools: Mapping[str, int] = field(default_factory=dict)

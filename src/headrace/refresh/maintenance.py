@@ -64,9 +64,9 @@ class MaintenanceResult(Record):
     """One thing maintenance did, or (dry run) would do.
 
     Args:
-        name: The stored table, or the user's table that is pinned.
-        action: `compact`, `expire`, `trim_log`, `drop_log`, `remove_orphans`, `remove_dropped`, `pin`, `skipped`,
-            `failed`.
+        name: The stored table, the user's table that is pinned, or `history`.
+        action: `compact`, `expire`, `trim_log`, `drop_log`, `remove_orphans`, `remove_dropped`, `trim_history`,
+            `pin`, `skipped`, `failed`.
         detail: What exactly.
     """
 
@@ -101,6 +101,7 @@ def maintain(
     orphans_older_than: dt.timedelta,
     dry_run: bool,
     defaults: Defaults,
+    keep_history: dt.timedelta | None = None,
     names: Collection[TableName] | None = None,
     wanted: Callable[[TableName], bool] = lambda _: True,
     waits: Callable[[], bool] = lambda: False,
@@ -114,6 +115,7 @@ def maintain(
         orphans_older_than: Unreferenced files younger than this stay; at least a day.
         dry_run: Only say what is due.
         defaults: What the project wants where a stream table says nothing.
+        keep_history: Refreshes that ended longer ago are forgotten, with all tables; None for none.
         names: Stream tables and mirrors to maintain; None for all, and for the files of what was dropped.
         wanted: Asked before each stream table whether it is its turn.
         waits: Whether a table that somebody else works on is waited for still; asked again and again.
@@ -152,6 +154,7 @@ def maintain(
     if names is None:
         results += _remove_dropped(catalog, session, stored, older_than, dry_run)
         results += _unread_pins(catalog, session, needs, dry_run)
+        results += _trim_history(catalog, keep_history, dry_run)
     return (*results, *_pins(catalog, session, needs, stored if names is None else names, dry_run))
 
 
@@ -281,6 +284,16 @@ def _found(catalog: Catalog, there: Collection[TableName]) -> bool:
             read_json(pointer.metadata_location)  # the file itself, not what is remembered of it
             return True
     return not pointers
+
+
+def _trim_history(catalog: Catalog, keep: dt.timedelta | None, dry_run: bool) -> list[MaintenanceResult]:
+    """Forget refreshes that ended long ago."""
+    if keep is None:
+        return []
+    before = catalog.now() - keep
+    count = catalog.forget_history(before, dry_run=dry_run)
+    detail = f"{count} that ended before {before:%Y-%m-%d %H:%M} UTC"
+    return [MaintenanceResult("history", "trim_history", detail)] if count else []
 
 
 def _pins(

@@ -1,10 +1,15 @@
 import datetime as dt
+from dataclasses import replace
 
+import pytest
 from catalog_kit.clock import START
-from catalog_kit.samples import ORDERS, REVENUE, TOP, create, entry
+from catalog_kit.samples import ORDERS, REVENUE, TOP, create, entry, lake, refresh, see
 
 from headrace.catalog import Catalog, HistoryEntry, Outcome, RanAs
+from headrace.catalog.state import history, old_history
 from headrace.frontier import Frontier
+
+GONE = lake("shop.gone")
 
 
 def test_everything_about_a_refresh_is_kept(catalog: Catalog) -> None:
@@ -44,3 +49,38 @@ def test_newest_first_with_a_limit_and_by_name(catalog: Catalog) -> None:
     last = catalog.last_refreshes()
     assert {n: e.reason for n, e in last.items()} == {REVENUE: "COST"}
     catalog.record([])
+
+
+def test_what_ended_long_ago_is_forgotten_but_for_the_newest_of_each_table(
+    catalog: Catalog, iceberg, clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(old_history, "AT_ONCE", 3)
+    monkeypatch.setattr(old_history, "PAST", 2)
+    monkeypatch.setattr(history, "PAST", 2)
+    create(catalog)
+    create(catalog, TOP)
+    see(catalog, ORDERS)
+    for number in (1, 2, 3):
+        catalog.publish(refresh(catalog, iceberg, number, REVENUE))
+    catalog.record([entry(REVENUE), entry(REVENUE)])  # ended well, and published nothing
+    catalog.record([entry(REVENUE, outcome=Outcome.FAILED) for _ in range(3)])
+    catalog.record([entry(TOP), entry(GONE), entry(GONE)])
+    with catalog.reading() as reader:
+        past, last = reader.past_frontiers(REVENUE), reader.last_refreshes()
+    ended = catalog.history(TOP)[0].finished_at
+    assert catalog.forget_history(ended) == 0
+    later = ended + dt.timedelta(seconds=1)
+    assert catalog.forget_history(later, dry_run=True) == 4
+    assert len(catalog.history()) == 11
+    assert catalog.forget_history(later) == 4
+    assert [e.id for e in catalog.history(REVENUE)] == [8, 7, 5, 4, 3, 2]
+    assert [e.stream for e in catalog.history(limit=1)] == [TOP]
+    with catalog.reading() as reader:
+        assert (reader.past_frontiers(REVENUE), reader.last_refreshes()) == (past, last)
+    assert catalog.forget_history(later) == 0
+
+
+def test_forgetting_ends_at_the_first_entry_that_is_young(catalog: Catalog, clock) -> None:
+    catalog.record([entry(GONE), replace(entry(GONE), finished_at=START + dt.timedelta(days=9)), entry(GONE)])
+    assert catalog.forget_history(START + dt.timedelta(days=1)) == 2
+    assert [e.id for e in catalog.history()] == [2]

@@ -190,6 +190,7 @@ def test_so_many_at_once_are_not_possible(run: Run, project: Path, number: str) 
         ("diamond_consistency = 'maybe'", "none, atomic"),
         ("diamond_schedule_policy = 'never'", "fastest, slowest"),
         ("maintenance_every = 'now and then'", "'never'"),
+        ("keep_history = '3 hours'", "'forever'"),
         ("webhook = 'over there'", "https://host/path"),
         ("webhook = 'https://hooks.corp/team a'", "https://host/path"),
         ("on_event = 'tell me'", "module:function"),

@@ -5,12 +5,13 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Collection
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from catalog_kit.iceberg import Iceberg
-from catalog_kit.samples import ORDERS, create, lake, refresh, see
+from catalog_kit.samples import ORDERS, create, entry, lake, refresh, see
 from catalog_kit.statements import statements
 
 from headrace.catalog import Catalog, Publication, resource_of
@@ -40,6 +41,7 @@ def kept_up(
     dry_run: bool = False,
     wanted: Callable[[TableName], bool] = lambda _: False,
     waits: Callable[[], bool] = lambda: False,
+    keep_history: dt.timedelta | None = None,
 ) -> tuple[MaintenanceResult, ...]:
     """Maintain no table that is there, unless others are wanted, and what was dropped."""
     return maintain(
@@ -50,6 +52,7 @@ def kept_up(
         dry_run=dry_run,
         wanted=wanted,
         waits=waits,
+        keep_history=keep_history,
         defaults=Defaults(),
     )
 
@@ -137,3 +140,14 @@ def test_a_table_that_is_being_refreshed_is_waited_for_where_that_is_asked(catal
         assert left.action == "skipped"
         (came,) = kept_up(catalog, None, wanted=lambda _: True, waits=waits)
     assert "METADATA_UNREADABLE" in came.detail  # its turn came, and there are no files
+
+
+def test_maintenance_of_all_tables_forgets_old_refreshes(catalog: Catalog) -> None:
+    ended = catalog.now() - dt.timedelta(days=3)
+    catalog.record([replace(entry(lake("shop.dropped")), finished_at=ended) for _ in range(2)])
+    assert not kept_up(catalog, None)
+    assert not kept_up(catalog, None, keep_history=dt.timedelta(days=4))
+    (told,) = kept_up(catalog, None, keep_history=dt.timedelta(days=2), dry_run=True)
+    assert (told.name, told.action, told.detail[:16]) == ("history", "trim_history", "2 that ended bef")
+    assert [r.action for r in kept_up(catalog, None, keep_history=dt.timedelta(days=2))] == ["trim_history"]
+    assert not catalog.history()

@@ -15,7 +15,7 @@ from headrace.api.schedules.maintenance_ages import ORPHAN_AGE, SNAPSHOT_AGE
 from headrace.api.schedules.project_defaults import defaults_of, quotas_of, slots_of
 from headrace.catalog import Catalog
 from headrace.clock import TICK, SystemClock
-from headrace.config import Settings, parse_interval
+from headrace.config import Settings, parse_interval, parse_keep_history
 from headrace.deploy.load_journal import noting_loads
 from headrace.errors import HeadraceError
 from headrace.events import Events, Notice
@@ -45,9 +45,10 @@ if TYPE_CHECKING:
 class EngineWorker:
     """Refreshes units with the engine, as the scheduler's protocol `Worker`."""
 
-    def __init__(self, creator: Creator, session: Session) -> None:
+    def __init__(self, creator: Creator, session: Session, keep_history: dt.timedelta | None = None) -> None:
         self._creator = creator
         self._session = session
+        self._keep_history = keep_history
         self._deploying: tuple[Deployer, LayoutUpgrades] | None = None
 
     def heads(self) -> Cut:
@@ -79,6 +80,7 @@ class EngineWorker:
             older_than=SNAPSHOT_AGE,
             orphans_older_than=ORPHAN_AGE,
             dry_run=False,
+            keep_history=self._keep_history,
             wanted=wanted,
             waits=waits,
             defaults=refresher.defaults,
@@ -147,7 +149,8 @@ def run(
         suspend_after=settings.suspend_after,
         maintenance=None if once else parse_interval(settings.maintenance_every),
     )
-    scheduler = Scheduler(catalog, EngineWorker(creator, session), events, rules)
+    worker = EngineWorker(creator, session, parse_keep_history(settings.keep_history))
+    scheduler = Scheduler(catalog, worker, events, rules)
     if dry_run:
         return RunSummary(planned=scheduler.plan())
     stop_requested, at_once = stopping or threading.Event(), threading.Event()

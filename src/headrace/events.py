@@ -272,7 +272,8 @@ class SlotRunningOut(Event):
     """A source's replication slot, and changes with it, will be lost soon unless landed.
 
     `left` bytes of log until then (None without a limit), `seconds` at the rate of the last minutes (None where that is
-    not known); `reason` in words. Told once until the slot is well again.
+    not known); `reason` in words. With neither, the server keeps log for it without a limit. Told once until the slot
+    is well again.
     """
 
     source: str

@@ -288,7 +288,7 @@ class Sources:
         Returns:
             The first failure; mirrors stay at their last cut then, which is consistent.
         """
-        sources = self.due()
+        sources = tuple(s for s in self.due() if s.status is not SourceStatus.NEW)
         if sources and tables is not None:
             read = self._read_by(tables)
             sources = tuple(s for s in sources if any(m.name in read for m in s.mirrors))
@@ -296,12 +296,13 @@ class Sources:
 
     def due(self) -> tuple[DatabaseSource, ...]:
         """Return the sources that are landed, or only watched, though nobody names them."""
-        return tuple(filter(_begun, self._all()))
+        return self._all()
 
     def land_due(self, name: str, until: threading.Event, using: Using) -> None:
         """Land a source, unless it is not to be landed any more.
 
-        One that is stopped was told of when it stopped, and is only watched.
+        One that is stopped was told of when it stopped, and is only watched; so is one whose first snapshot was not
+        landed.
 
         Args:
             name: The source.
@@ -313,9 +314,9 @@ class Sources:
         """
         with self._catalog.reading() as reader:
             source = reader.find_source(name)
-        if source is None or not _begun(source):
+        if source is None:
             return
-        if source.status is SourceStatus.STOPPED:
+        if source.status in (SourceStatus.NEW, SourceStatus.STOPPED):
             self._watch.landed(name, None)
             return
         failure = self._land([name], until, using)[1]
@@ -503,8 +504,3 @@ def _info(source: DatabaseSource) -> SourceInfo:
         landed_at=source.landed_at,
         stopped_reason=source.stopped_reason,
     )
-
-
-def _begun(source: DatabaseSource) -> bool:
-    """Return whether the first snapshot of a source was landed."""
-    return source.status is not SourceStatus.NEW

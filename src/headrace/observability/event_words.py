@@ -81,6 +81,8 @@ def news(event: Event) -> str | None:
             return f"{event.table}: its fuse blew: {event.evidence}"
         case LagExceeded():
             return f"{event.table}: {event.lag:.0f} s behind its sources, more than {event.target} s"
+        case SlotRunningOut(left=None, seconds=None):
+            return f"{event.source}: {event.reason}"
         case SlotRunningOut():
             left = "" if event.left is None else f"; {size(max(0, event.left))} left"
             soon = "" if event.seconds is None else f", {span(event.seconds)} at the present rate"

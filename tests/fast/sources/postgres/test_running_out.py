@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from kit.house import House
 from kit.logical import LogicalServer
 from kit.mirrored import Follower, truth
 
+from headrace.catalog import SourceStatus
 from headrace.cli.progress import news
 from headrace.errors import UserError
 from headrace.events import SlotRunningOut
@@ -59,6 +61,22 @@ def test_idleness_ends_a_slot_too() -> None:
     assert (found.idle_ends, found.seconds, found.why) == (86_300.0, 86_300.0, None)
     assert outlook((), later(1, 0, idle=86_000.0, patience=86_400.0)).why is not None
     assert outlook((), later(1, 0, idle=None, patience=86_400.0)).seconds is None, "somebody reads it"
+
+
+def test_a_slot_without_a_limit_is_warned_of_when_it_keeps_much_and_ever_more() -> None:
+    much = slot_outlook.MUCH + MIB
+    before = replace(FIRST, left=None, kept=much)
+    found = outlook((before,), later(10, MIB, left=None, kept=much + MIB))
+    assert found.seconds is None
+    assert found.why == (
+        "the server keeps 8 GiB of log for its replication slot, and ever more until its disk is full:"
+        " max_slot_wal_keep_size is not limited"
+    )
+    told = news(SlotRunningOut("shop", "slot", None, None, found.why))
+    assert told == f"shop: {found.why}"
+    assert outlook((before,), later(10, MIB, left=None, kept=much)).why is None, "it does not grow"
+    assert outlook((), later(10, MIB, left=None, kept=much)).why is None, "nothing is known of before"
+    assert outlook((replace(before, kept=MIB),), later(10, MIB, left=None, kept=9 * MIB)).why is None
 
 
 def test_two_looks_are_remembered_some_minutes_apart() -> None:
@@ -195,3 +213,25 @@ def test_a_source_that_is_landed_does_not_idle_and_one_that_is_not_is_told(
         assert sources.status("shop").slot_invalidation == "idle_timeout"
     orders.begin()
     assert orders.rows("orders") == truth(db, "orders")
+
+
+def test_a_source_whose_first_snapshot_was_interrupted_is_watched(
+    house: House, orders: Follower, db: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source_watch, "EVERY", 0.0)
+    monkeypatch.setattr(slot_outlook, "APART", 0.0)
+    monkeypatch.setattr(slot_outlook, "MUCH", 0)
+    with house.catalog._database.write() as connection:
+        connection.exec_driver_sql("UPDATE hr_source SET status = 'NEW', position_json = NULL")
+    sources = house.sources()
+
+    def look() -> None:
+        for source in sources.due():
+            sources.land_due(source.name, threading.Event(), nullcontext)
+
+    look()
+    written(db, 2)
+    look()
+    (event,) = warned(house)
+    assert (event.source, event.left, event.seconds) == ("shop", None, None)
+    assert house.catalog.source("shop").status is SourceStatus.NEW

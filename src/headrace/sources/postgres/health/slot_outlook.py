@@ -19,6 +19,9 @@ APART = 2.0
 SOON = 3600.0
 """Seconds before the loss of a slot at which a warning is given."""
 
+MUCH = 8 << 30
+"""Bytes of log kept for a slot, where nothing limits them, above which a warning is given while they grow."""
+
 
 @dataclass(frozen=True, slots=True)
 class Look:
@@ -105,6 +108,9 @@ def _why(before: Look | None, now: Look, room_ends: float | None, idle_ends: flo
         shrinks = before is not None and before.left is not None and now.left < before.left
         if now.left < now.kept // 3 or (shrinks and room_ends is not None and room_ends < SOON):
             return "the log that it keeps comes near max_slot_wal_keep_size"
+    elif now.kept > MUCH and before is not None and now.kept > before.kept:
+        much = f"the server keeps {now.kept >> 30} GiB of log for its replication slot"
+        return f"{much}, and ever more until its disk is full: max_slot_wal_keep_size is not limited"
     if idle_ends is not None and now.patience and idle_ends < min(SOON, now.patience / 4):
         return "it was not read for nearly as long as idle_replication_slot_timeout allows"
     return None

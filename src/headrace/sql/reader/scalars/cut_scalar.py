@@ -13,7 +13,7 @@ from headrace.errors import place_at
 from headrace.sql.reader.functions import determinism
 from headrace.sql.reader.refusals import Refusal, not_deterministic, not_maintained
 from headrace.sql.reader.scalars.lexemes import EXISTS, IN, SCALAR, Lexeme, Lexemes, Role, lexeme_of
-from headrace.sql.reader.syntax.cursor import Cursor
+from headrace.sql.reader.syntax.cursor import Cursor, opens_case
 from headrace.sql.reader.syntax.over_clause import definition, over
 from headrace.sql.reader.syntax.query_shape import Range
 from headrace.sql.reader.syntax.tokens import Kind, Token, words
@@ -106,7 +106,7 @@ class _Cutter:
             if token.kind is Kind.WORD and token.word in _OF_CASE and cases:
                 cases -= token.word == "END"
                 at = self.emit_all(Role.END if token.word == "END" else Role.OPERATOR, at, at + 1)
-            elif token.word == "CASE" and not self.after_operand():
+            elif token.word == "CASE" and not self.after_operand() and opens_case(self.tokens, at, end):
                 cases += 1
                 at = self.emit_all(Role.OPERATOR, at, at + 1)
             elif token.is_name:
@@ -184,13 +184,13 @@ class _Cutter:
         word, before, following = self.tokens[at].word, self.word(at - 1, end), self.word(at + 1, end)
         if word in _CONSTANTS or (word == "UNKNOWN" and before in ("IS", "NOT")):
             return self.emit_all(Role.LITERAL, at, at + 1)
-        if word in words or (word == "NOT" and not operand):
+        if word in words or (word == "NOT" and not operand and at + 1 < end):
             return self.emit_all(Role.OPERATOR, at, at + 1)
         if word == "DISTINCT" and before in ("IS", "NOT") and following == "FROM":
             return self.emit_all(Role.OPERATOR, at, at + 2)
         if not operand:
             quantifier = word in ("ANY", "SOME", "ALL") and before in ("LIKE", "ILIKE")
-            special = before == "NOT" and word in _BETWEEN_OPERANDS
+            special = before == "NOT" and word in _BETWEEN_OPERANDS and any(x.ends_operand for x in self.lexemes[-2:-1])
             return self.emit_all(Role.OPERATOR, at, at + 1) if quantifier or special else 0
         if word == "COLLATE":
             self.emit(Role.OPERATOR, at)

@@ -16,7 +16,9 @@ _EXPECTS_OPERAND = words(
     FROM IS JOIN USING WITH UNION INTERSECT EXCEPT MINUS SETMINUS ESCAPE LIMIT OFFSET
     """
 )
-_NEVER_OPERANDS = words("SELECT DISTINCT NOT CASE")
+_BEFORE_SELECT = words("( ALL DISTINCT UNION INTERSECT EXCEPT MINUS SETMINUS |>")
+_BEFORE_DISTINCT = words("( SELECT IS NOT UNION INTERSECT EXCEPT MINUS SETMINUS")
+_NOT_BEFORE_WHEN = words("CASE THEN ELSE END , ;")
 _WITHIN_TYPES = words("< > , : ( )")
 _AFTER_NOT = words("IN LIKE ILIKE RLIKE REGEXP BETWEEN")
 _CLAUSES = words("WHERE HAVING LIMIT OFFSET UNION INTERSECT EXCEPT MINUS SETMINUS SELECT")
@@ -201,8 +203,14 @@ def _is_keyword(tokens: tuple[Token, ...], index: int) -> bool:
     Where an operand stands, Spark takes most of them for columns.
     """
     word, before = tokens[index].word, tokens[index - 1].word if index else ""
-    if word in _NEVER_OPERANDS or ends_operand(tokens, index - 1):
+    if word == "NOT" or ends_operand(tokens, index - 1):
         return True
+    if word == "CASE":
+        return opens_case(tokens, index, len(tokens))
+    if word == "SELECT":
+        return not before or before in _BEFORE_SELECT
+    if word == "DISTINCT":
+        return not before or before in _BEFORE_DISTINCT
     if word in _AFTER_NOT:
         return before == "NOT" and ends_operand(tokens, index - 2)
     if word == "FROM" and before == "DISTINCT":
@@ -210,6 +218,21 @@ def _is_keyword(tokens: tuple[Token, ...], index: int) -> bool:
     if word == "WHERE" and before == "(":
         return index > 1 and tokens[index - 2].word == "FILTER"
     return (word in ("FROM", "WITH") and before in ("", "(")) or (word == "WHEN" and before == "CASE")
+
+
+def opens_case(tokens: tuple[Token, ...], index: int, end: int) -> bool:
+    """Return whether the CASE at an index is one, with a WHEN before `end`, and no column."""
+    depth = 0
+    for at in range(index + 1, end):
+        word = tokens[at].word
+        depth += (word in ("(", "[")) - (word in (")", "]"))
+        if depth < 0:
+            return False
+        if depth or tokens[at - 1].text == "." or (word == "CASE" and at == index + 1):
+            continue
+        if word == "WHEN" or word in _NOT_BEFORE_WHEN:
+            return word == "WHEN"
+    return False
 
 
 def _ends_type(tokens: tuple[Token, ...], index: int) -> bool:

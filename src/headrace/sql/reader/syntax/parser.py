@@ -28,7 +28,7 @@ from headrace.sql.reader.syntax.query_shape import (
     SetOperation,
     TableBody,
 )
-from headrace.sql.reader.syntax.tokens import counts, words
+from headrace.sql.reader.syntax.tokens import Kind, counts, words
 
 _SET_OPERATORS = {
     "UNION": "UNION",
@@ -301,7 +301,7 @@ def _organization(cursor: Cursor) -> tuple[tuple[Extra, ...], tuple[Item, ...]]:
             cursor.at += 2
             name = f"{cursor.peek(-2).word} BY"
             within = cursor.skip_until(Cursor.at_clause)
-            extras.append(Extra(name, at, within, harmless=not _calls_span(cursor, within)))
+            extras.append(Extra(name, at, within, harmless=not (_calls_span(cursor, within) or _cuts(cursor, within))))
         elif cursor.sees("LIMIT", "ALL"):
             cursor.at += 2
         elif cursor.word in ("LIMIT", "OFFSET", "WINDOW"):
@@ -319,6 +319,16 @@ def _calls_span(cursor: Cursor, within: Range) -> bool:
     """Return whether a function is called there for whose sake rows are left out."""
     tokens = cursor.tokens[within[0] : within[1]]
     return any(each.word.lower() in SPANS and after.text == "(" for each, after in pairwise(tokens))
+
+
+def _cuts(cursor: Cursor, within: Range) -> bool:
+    """Return whether a LIMIT or OFFSET was taken for a column there, as behind one called `not`."""
+    depth = 0
+    for each, after in pairwise(cursor.tokens[within[0] : within[1]]):
+        depth += (each.text in ("(", "[")) - (each.text in (")", "]"))
+        if not depth and each.word in ("LIMIT", "OFFSET") and (after.kind is Kind.NUMBER or after.text == "("):
+            return True
+    return False
 
 
 def _pipe(cursor: Cursor, at: int, pipes: list[Item]) -> Iterator[Extra]:

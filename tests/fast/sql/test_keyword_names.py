@@ -84,7 +84,18 @@ def _tree(query: str, column: str) -> str:
     return text(found.tree)
 
 
-@pytest.mark.parametrize("value", ["u.end", "u.then + 1", "CASE WHEN k = 1 THEN 1 END", "coalesce(k, 1)", "(k)", "-k"])
+@pytest.mark.parametrize(
+    "value",
+    [
+        "u.end",
+        "u.then + 1",
+        "CASE WHEN k = 1 THEN 1 END",
+        "1 + CASE k WHEN 1 THEN 2 END",
+        "coalesce(k, 1)",
+        "(k)",
+        "-k",
+    ],
+)
 def test_a_case_stays_one_before_any_value(value: str) -> None:
     columns = tuple(Column(name, "int") for name in ("k", "end", "then"))
     query = f"SELECT CASE {value} WHEN 1 THEN k WHEN 2 THEN 3 ELSE 4 END AS x FROM s.u"

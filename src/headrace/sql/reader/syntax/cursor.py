@@ -18,7 +18,7 @@ _EXPECTS_OPERAND = words(
 )
 _BEFORE_SELECT = words("( ALL DISTINCT UNION INTERSECT EXCEPT MINUS SETMINUS |>")
 _BEFORE_DISTINCT = words("( SELECT IS NOT UNION INTERSECT EXCEPT MINUS SETMINUS")
-_NOT_BEFORE_WHEN = words("CASE THEN ELSE END , ;")
+_NOT_BEFORE_WHEN = words("THEN ELSE END , ;")
 _WITHIN_TYPES = words("< > , : ( )")
 _AFTER_NOT = words("IN LIKE ILIKE RLIKE REGEXP BETWEEN")
 _CLAUSES = words("WHERE HAVING LIMIT OFFSET UNION INTERSECT EXCEPT MINUS SETMINUS SELECT")
@@ -222,15 +222,19 @@ def _is_keyword(tokens: tuple[Token, ...], index: int) -> bool:
 
 def opens_case(tokens: tuple[Token, ...], index: int, end: int) -> bool:
     """Return whether the CASE at an index is one, with a WHEN before `end`, and no column."""
-    depth = 0
+    depth, within = 0, 0
     for at in range(index + 1, end):
         word = tokens[at].word
         depth += (word in ("(", "[")) - (word in (")", "]"))
         if depth < 0:
             return False
-        if depth or tokens[at - 1].text == "." or (word == "CASE" and at == index + 1):
+        if depth or tokens[at - 1].text == ".":
             continue
-        if word == "WHEN" or word in _NOT_BEFORE_WHEN:
+        if word == "CASE":
+            within += at > index + 1  # the WHEN after `CASE case` is that of both
+        elif within:
+            within -= word == "END"
+        elif word == "WHEN" or word in _NOT_BEFORE_WHEN:
             return word == "WHEN"
     return False
 

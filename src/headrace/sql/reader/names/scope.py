@@ -80,6 +80,14 @@ class Scope:
         except AmbiguousNameError:
             return True
 
+    def has_column(self, parts: tuple[str, ...]) -> bool:
+        """Return whether a name means one column, and not a field of one."""
+        try:
+            found = self.resolve(parts)
+        except AmbiguousNameError:
+            return False
+        return found is not None and found.parts == len(parts)
+
     def qualified(self, column: Visible, qualifier: tuple[str, ...]) -> bool:
         """Return whether a qualifier as written selects the column."""
         if len(qualifier) > len(column.qualifier):

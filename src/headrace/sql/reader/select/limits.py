@@ -17,7 +17,7 @@ from headrace.algebra.tree import identity
 from headrace.sql.reader.context import Context, Output
 from headrace.sql.reader.names.resolve import window_lexemes
 from headrace.sql.reader.refusals import not_maintained
-from headrace.sql.reader.scalars.lexemes import Lexemes, Role, is_integer, split_arguments
+from headrace.sql.reader.scalars.lexemes import Lexemes, Role, is_integer, split_arguments, unbracketed
 from headrace.sql.reader.select.order_clauses import note_cut
 from headrace.sql.reader.select.windows import directed
 from headrace.sql.reader.syntax.query_shape import Extra, Query
@@ -113,7 +113,7 @@ def _ordered(context: Context, extra: Extra | None) -> list[tuple[Lexemes, str]]
     if extra is None:
         return []
     lexemes = window_lexemes(context, (extra.range[0] - 2, extra.range[1]))[2:]
-    return [directed(each) for each in split_arguments(lexemes)]
+    return [(unbracketed(by), direction) for by, direction in map(directed, split_arguments(lexemes))]
 
 
 def _place(context: Context, lexemes: Lexemes, output: Output, find: Find) -> int | None:

@@ -28,6 +28,7 @@ from headrace.sql.reader.scalars.lexemes import (
     unbracketed,
     unquoted,
 )
+from headrace.sql.reader.scalars.own_names import own_name
 from headrace.sql.reader.select.aggregates import (
     Grouping,
     UngroupedError,
@@ -272,12 +273,12 @@ class SelectReader:
             return [generator]
         lexemes, alias = self._without_alias(self._lexemes(within))
         lexemes = with_definitions(self.context, lexemes, self._definitions()) if has_window(lexemes) else lexemes
-        name = alias or self._own_name(lexemes)
+        name = alias or self._own_name(lexemes, scope)
         expression = unbracketed(resolved(self.context, lexemes, scope, self.aliases, subqueries=True))
         if alias is not None:
             # a second alias of one name would be ambiguous in Spark: the first one stays, Spark judges
             self.aliases.setdefault(self.context.fold(alias), expression)
-        elif name is not None and not _plain_column(expression):
+        elif name is not None and len(unbracketed(lexemes)) == 1 and not _plain_column(expression):
             # the field of a struct is called by its last name
             self.aliases.setdefault(self.context.fold(name), expression)
         return [Item(name, expression)]
@@ -287,11 +288,11 @@ class SelectReader:
         lexemes = lexemes_of(self.context, within)
         return lexemes if self.span is None else self.span.over(lexemes)
 
-    def _own_name(self, lexemes: Lexemes) -> str | None:
+    def _own_name(self, lexemes: Lexemes, scope: Scope) -> str | None:
         """Return the name of a column that has no alias."""
-        if self.span is not None and _plain_column(lexemes):
+        if self.span is not None and _plain_column(unbracketed(lexemes)):
             return self.span.function
-        return lexemes[0].parts[-1] if len(lexemes) == 1 and lexemes[0].role is Role.NAME else None
+        return own_name(lexemes, scope.has_column)
 
     def _generator(self, within: Range, scope: Scope) -> Item | None:
         """Return a select item that is a generator with names for its columns; None for any other."""

@@ -19,6 +19,7 @@ from headrace.sql.reader.names.resolve import lexemes_of, resolved
 from headrace.sql.reader.names.scope import Scope, Visible
 from headrace.sql.reader.scalars.booleans import has_subquery
 from headrace.sql.reader.scalars.lexemes import Lexeme, Lexemes, Role, input_lexeme, scalar, split_alias, unquoted
+from headrace.sql.reader.scalars.own_names import own_name
 from headrace.sql.reader.select.aggregates import has_aggregate
 from headrace.sql.reader.select.windows import has_window
 from headrace.sql.reader.syntax.query_shape import Query, QueryItem, Range, Select
@@ -138,14 +139,16 @@ class OuterReader:
             self.failed = True
         return resolved(self.context, (lexeme,), self.outer)
 
+    def _has_column(self, parts: tuple[str, ...]) -> bool:
+        return self.inner.has_column(parts) or (not self.inner.knows(parts) and self.outer.has_column(parts))
+
     def items(self, within: Range) -> list[tuple[str | None, Lexemes]]:
         """Return a select item, or the columns of a star."""
         tokens = self.context.cursor.tokens[within[0] : within[1]]
         if tokens[-1].text == "*" and all(t.is_name for t in tokens[:-1:2]) and len(tokens) % 2:
             return self._star(tuple(t.name for t in tokens[:-1:2]), Lexeme(Role.INPUT, "", tokens[0].start, False))
         lexemes, alias = split_alias(lexemes_of(self.context, within))
-        name = lexemes[0].parts[-1] if len(lexemes) == 1 and lexemes[0].role is Role.NAME else None
-        name = unquoted(alias[0].text) if alias else name
+        name = unquoted(alias[0].text) if alias else own_name(lexemes, self._has_column)
         self.failed = self.failed or len(alias) > 1
         known = self.expression(lexemes)
         if name is not None:

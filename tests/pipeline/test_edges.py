@@ -804,6 +804,9 @@ def test_a_number_is_looked_for_among_texts_as_a_text(hr: Headrace, ns: str) -> 
 
 
 def test_tables_of_one_name_stay_apart(hr: Headrace, ns: str) -> None:
+    unclear = f"SELECT 1 AS x FROM {ns}.o WHERE EXISTS (SELECT 1 FROM {ns}_b.o WHERE o.id = {ns}.o.id)"
+    with pytest.raises(HeadraceError, match="COLUMN_AMBIGUOUS"):
+        hr.create_stream_table(f"{ns}.u", unclear)
     hr.sql(f"""
     CREATE NAMESPACE {ns}_b;
     CREATE TABLE {ns}.o USING iceberg AS SELECT * FROM VALUES (1), (2) AS t(id);

@@ -152,6 +152,26 @@ def _binding(
     return query, replace
 
 
+def refuse_unclear_names(
+    query: str, namespace: tuple[str, ...], catalogs: frozenset[str], *, case_sensitive: bool = False
+) -> None:
+    """Refuse a query that cannot be run once something is put in the place of a table.
+
+    Args:
+        query: The query.
+        namespace: The namespace of names that have none.
+        catalogs: Spark's catalogs, by which names are resolved.
+        case_sensitive: Whether names of common table expressions differ by case.
+
+    Raises:
+        UserError: `COLUMN_AMBIGUOUS`, as for `aliases_of`.
+    """
+    resolve = resolver(namespace, catalogs)
+    read = references(query, case_sensitive=case_sensitive)
+    bare = tuple(dict.fromkeys(resolve(r.parts) for r in read if not r.has_alias))
+    aliases_of(query, bare, bare, [(r.start, r.end) for r in read])
+
+
 def relations_read(
     query: str,
     *,

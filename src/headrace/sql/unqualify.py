@@ -52,8 +52,8 @@ def aliases_of(
         names: As for `unqualify`.
 
     Raises:
-        UserError: `COLUMN_AMBIGUOUS`: something else is called as one of them, and columns are qualified by its whole
-            name here, by the last part there, whose meaning depends on where it stands.
+        UserError: `COLUMN_AMBIGUOUS`: something else is called as one of them, and where that is read, columns are
+            qualified by its whole name here, by the last part there, whose meaning depends on where it stands.
     """
     tokens, given = tokenize(query), names_given(query)
     found: dict[TableName, str] = {}
@@ -64,10 +64,32 @@ def aliases_of(
             found[name] = name.table
             continue
         found[name] = f"__hr_{number}_{name.table}"
+        within = [_block(tokens, start) for start, end in names if _is_called(query[start:end], name.table)]
         for index in _places(tokens, name.table, names):
-            if index not in whole and _follows_dot(tokens, index):
+            visible = any(index in block for block in within)
+            if visible and index not in whole and _follows_dot(tokens, index):
                 raise _unclear(query, tokens[index], name)
     return found
+
+
+def _is_called(reference: str, name: str) -> bool:
+    return tokenize(reference)[-1].name.lower() == name.lower()
+
+
+def _block(tokens: Sequence[Token], offset: int) -> range:
+    """Return the tokens in the innermost brackets around a place.
+
+    Beyond them the name of a table that is read there is not known.
+    """
+    at = next(index for index, token in enumerate(tokens) if token.start >= offset)
+    first, last = at, at
+    for step, edge in ((-1, "("), (1, ")")):
+        depth, index = 0, at
+        while 0 <= index < len(tokens) and not (tokens[index].text == edge and not depth):
+            depth += step * ((tokens[index].text == "(") - (tokens[index].text == ")"))
+            index += step
+        first, last = (index + 1, last) if step < 0 else (first, index)
+    return range(first, last)
 
 
 def _unclear(query: str, token: Token, name: TableName) -> UserError:

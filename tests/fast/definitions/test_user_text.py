@@ -2,7 +2,7 @@
 
 import pytest
 
-from headrace.definitions.user_text import bind_text, own_place, relations_read
+from headrace.definitions.user_text import bind_text, own_place, refuse_unclear_names, relations_read
 from headrace.errors import Place, UserError, place_at
 from headrace.names import LAKE, TableName
 
@@ -124,7 +124,19 @@ def test_a_subquery_is_called_as_nothing_else_is(query: str, expected: str) -> N
     assert bound(query, "a.o") == expected
 
 
+def test_a_name_is_known_within_its_brackets_only() -> None:
+    query = "WITH o AS (SELECT a.o.id FROM a.o WHERE a.o.v > (SELECT 1)) SELECT o.id FROM o GROUP BY o.id"
+    refuse_unclear_names(query, ("n",), frozenset({"lake"}))
+    assert bound(query, "a.o") == (
+        "WITH o AS (SELECT `__hr_0_o`.id FROM (SELECT 1 FROM `lake`.`a`.`o`) AS `__hr_0_o` "
+        "WHERE `__hr_0_o`.v > (SELECT 1)) SELECT o.id FROM o GROUP BY o.id"
+    )
+
+
 def test_which_table_is_meant_depends_on_no_place() -> None:
+    unclear = "SELECT 1 FROM c o WHERE EXISTS (SELECT 1 FROM a.o WHERE o.id = a.o.id)"
+    with pytest.raises(UserError, match="COLUMN_AMBIGUOUS"):
+        refuse_unclear_names(unclear, ("n",), frozenset({"lake"}))
     with pytest.raises(UserError, match="COLUMN_AMBIGUOUS") as caught:
         bound("SELECT 1 FROM a.o WHERE EXISTS (SELECT 1 FROM b.o WHERE o.id = a.o.id)", "a.o")
     assert caught.value.place is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headrace.catalog import Catalog
-from headrace.definitions.user_text import relations_read, resolver
+from headrace.definitions.user_text import refuse_unclear_names, relations_read, resolver
 from headrace.errors import UserError, place_at
 from headrace.names import LAKE, TableName
 from headrace.ports import Session
@@ -33,11 +33,12 @@ def check_namespace(catalog: Catalog, name: TableName) -> None:
 def check_query(query: str, catalog: Catalog, session: Session) -> None:
     """Refuse a text that is no query, and one that reads tables of `lake` which do not exist.
 
-    Only while Spark is not started: afterwards it knows more, such as temporary views.
+    The latter only while Spark is not started: afterwards it knows more, such as temporary views.
 
     Raises:
-        UserError: `SYNTAX_ERROR`, `TABLE_NOT_FOUND`, with the place.
+        UserError: `SYNTAX_ERROR`, `TABLE_NOT_FOUND`, `COLUMN_AMBIGUOUS`, with the place.
     """
+    refuse_unclear_names(query, session.namespace(), session.catalogs())
     if session.started:
         return
     refuse_time_travel(query)

@@ -6,6 +6,9 @@ A source in whose place a subquery or another table is put can be called by one 
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from headrace.errors import UserError, place_at
@@ -16,13 +19,13 @@ from headrace.sql.references import names_given
 Span = tuple[int, int]
 
 
-def unqualify(query: str, aliases: Mapping[TableName, str], names: Collection[Span] = ()) -> str:
+def unqualify(query: str, aliases: Mapping[TableName, str], names: Sequence[Span] = ()) -> str:
     """Write qualifiers longer than the last part of a table's name as its alias.
 
     Args:
         query: The text.
         aliases: By table.
-        names: Offsets of the first and after the last character where the text names tables; these stay.
+        names: Offsets of the first and after the last character where the text names tables, in order; these stay.
 
     Returns:
         The text; every other character stays.
@@ -41,7 +44,7 @@ def unqualify(query: str, aliases: Mapping[TableName, str], names: Collection[Sp
 
 
 def aliases_of(
-    query: str, tables: Collection[TableName], subqueries: Sequence[TableName], names: Collection[Span]
+    query: str, tables: Collection[TableName], subqueries: Sequence[TableName], names: Sequence[Span]
 ) -> dict[TableName, str]:
     """Return aliases of tables in whose place subqueries, or other tables, are put.
 
@@ -56,24 +59,33 @@ def aliases_of(
             qualified by its whole name here, by the last part there, whose meaning depends on where it stands.
     """
     tokens, given = tokenize(query), names_given(query)
-    found: dict[TableName, str] = {}
-    for number, name in enumerate(subqueries):
-        alike = [each for each in tables if each.table.lower() == name.table.lower()]
-        whole = {index for index, _, _ in _qualifiers(tokens, alike, names)}
-        if not whole or (alike == [name] and name.table.lower() not in given):
-            found[name] = name.table
+    called: defaultdict[str, list[TableName]] = defaultdict(list)
+    for each in tables:
+        called[each.table.lower()].append(each)
+    found = {name: name.table for name in subqueries}
+    numbers = {name: number for number, name in enumerate(subqueries)}
+    for own, alike in called.items():
+        renamed = [name for name in alike if name in numbers]
+        if not renamed or (len(alike) == 1 and own not in given):
             continue
-        found[name] = f"__hr_{number}_{name.table}"
-        within = [_block(tokens, start) for start, end in names if _is_called(query[start:end], name.table)]
-        for index in _places(tokens, name.table, names):
-            visible = any(index in block for block in within)
-            if visible and index not in whole and _follows_dot(tokens, index):
-                raise _unclear(query, tokens[index], name)
+        whole = {index for index, _, _ in _qualifiers(tokens, alike, names)}
+        if whole:
+            _refuse_unclear(query, tokens, renamed[0], whole, names)
+            found |= {name: f"__hr_{numbers[name]}_{name.table}" for name in renamed}
     return found
 
 
-def _is_called(reference: str, name: str) -> bool:
-    return tokenize(reference)[-1].name.lower() == name.lower()
+def _refuse_unclear(
+    query: str, tokens: Sequence[Token], name: TableName, whole: Collection[int], names: Sequence[Span]
+) -> None:
+    """Refuse columns that are qualified by the last part only where such a table is read."""
+    places = [i for i in _places(tokens, name.table, names) if i not in whole and _follows_dot(tokens, i)]
+    if not places:
+        return
+    last = {token.end: token.name.lower() for token in tokens if token.is_name}
+    within = [_block(tokens, start) for start, end in names if last.get(end) == name.table.lower()]
+    if unclear := next((index for index in places if any(index in block for block in within)), None):
+        raise _unclear(query, tokens[unclear], name)
 
 
 def _block(tokens: Sequence[Token], offset: int) -> range:
@@ -102,7 +114,7 @@ def _unclear(query: str, token: Token, name: TableName) -> UserError:
     )
 
 
-def _places(tokens: Sequence[Token], name: str, names: Collection[Span]) -> Iterator[int]:
+def _places(tokens: Sequence[Token], name: str, names: Sequence[Span]) -> Iterator[int]:
     """Yield where a name stands that is no part of a longer one, but at its beginning."""
     for index, token in enumerate(tokens):
         begins = token.is_name and (not index or tokens[index - 1].text != ".")
@@ -115,7 +127,7 @@ def _follows_dot(tokens: Sequence[Token], index: int) -> bool:
 
 
 def _qualifiers(
-    tokens: Sequence[Token], tables: Iterable[TableName], names: Collection[Span]
+    tokens: Sequence[Token], tables: Iterable[TableName], names: Sequence[Span]
 ) -> Iterator[tuple[int, int, TableName]]:
     """Yield first token, number of parts and table of qualifiers longer than a last part."""
     meant = {_folded(table.parts[i:]): table for table in tables for i in range(len(table.parts) - 1)}
@@ -132,8 +144,9 @@ def _qualifiers(
                 break
 
 
-def _within(token: Token, names: Collection[Span]) -> bool:
-    return any(start <= token.start < end for start, end in names)
+def _within(token: Token, names: Sequence[Span]) -> bool:
+    at = bisect_right(names, (token.start, math.inf)) - 1
+    return at >= 0 and token.start < names[at][1]
 
 
 def _folded(parts: Iterable[str]) -> tuple[str, ...]:

@@ -33,16 +33,16 @@ def check_namespace(catalog: Catalog, name: TableName) -> None:
 def check_query(query: str, catalog: Catalog, session: Session) -> None:
     """Refuse a text that is no query, and one that reads tables of `lake` which do not exist.
 
-    The latter only while Spark is not started: afterwards it knows more, such as temporary views.
+    Whether they exist is asked only while Spark is not started: afterwards it knows more, such as temporary views.
 
     Raises:
         UserError: `SYNTAX_ERROR`, `TABLE_NOT_FOUND`, `COLUMN_AMBIGUOUS`, with the place.
     """
+    refuse_time_travel(query)
+    refuse_variables(query)
     refuse_unclear_names(query, session.namespace(), session.catalogs())
     if session.started:
         return
-    refuse_time_travel(query)
-    refuse_variables(query)
     namespace, catalogs = session.namespace(), session.catalogs()
     found = CatalogViews(catalog, catalogs)
     read, views = relations_read(query, namespace=namespace, catalogs=catalogs, view_text=found.text)

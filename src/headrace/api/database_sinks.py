@@ -320,8 +320,8 @@ class Sinks:
         with self._catalog.reading() as reader:
             newest = reader.newest_versions()
             for sink in reader.sinks() if only is None else (only,):
-                later = reader.versions(sink.stream, after=-1 if sink.version is None else sink.version)
-                behind = (now - later[0].committed_at).total_seconds() if later else 0.0
+                first = reader.first_version_after(sink.stream, sink.version)
+                behind = (now - first.committed_at).total_seconds() if first else 0.0
                 waits_for, version = held.get(sink.name), newest.get(sink.stream)
                 infos.append(
                     _info(sink, version.version if version else None, behind, waits_for.name if waits_for else None)

@@ -26,7 +26,13 @@ def parsed_relations(session: SparkSession, sql: str) -> frozenset[str]:
     Returns:
         Names as Spark writes them, their parts joined by a comma and a space. Spark Connect does not tell.
     """
+    from pyspark.errors import PySparkException
+
     java: Any = getattr(session, "_jsparkSession", None)
     if java is None:
         return frozenset()
-    return frozenset(_RELATION.findall(java.sessionState().sqlParser().parsePlan(sql).toString()))
+    try:
+        plan = java.sessionState().sqlParser().parsePlan(sql).toString()
+    except PySparkException:  # its parser goes by options of another session here; the analysis judges
+        return frozenset()
+    return frozenset(_RELATION.findall(plan))

@@ -14,9 +14,11 @@ from catalog_kit.ready import ready_catalog
 from catalog_kit.statements import statements
 from kit.pipelines import Lake, PublishingWorker, define, rules
 
+from headrace.api.database_sinks import Sinks
 from headrace.catalog import Catalog, schema
 from headrace.catalog.state.reader import Reader
 from headrace.clock import SystemClock
+from headrace.config import default_settings
 from headrace.delivery.deliverer import Deliverer
 from headrace.events import Events
 from headrace.names import LAKE, TableName
@@ -121,8 +123,8 @@ def test_a_look_where_many_sources_moved_asks_as_many_statements_as_where_few_di
 STREAM = TableName(LAKE, ("s",), "t")
 
 
-def calls_when_behind(folder: Path, versions: int) -> tuple[int, int]:
-    """Calls of a look at a table, and of one at a sink, that are behind by so many versions."""
+def calls_when_behind(folder: Path, versions: int) -> tuple[int, ...]:
+    """Calls of a look at a table and at a sink that are behind by so many versions, and of asking for sinks."""
     folder.mkdir()
     lake = Lake(ready_catalog(folder / "headrace.db"), folder)
     lake.base("s.a")
@@ -130,7 +132,9 @@ def calls_when_behind(folder: Path, versions: int) -> tuple[int, int]:
         define(catalog, "t: a", {"*": "MANUAL"})
         worker, own = PublishingWorker(lake, catalog), rules(slots=1)
         worker.refresh((STREAM,), worker.heads())
-        catalog.create_sink("out", "uuid", "postgres", STREAM, {"url": "postgresql://here/db"}, None)
+        catalog.create_sink(
+            "out", "uuid", "postgres", STREAM, {"url": "postgresql://here/db", "table": ["public", "out"]}, None
+        )
         deliverer = Deliverer(catalog, tables=None, events=Events(), defaults=own.defaults)  # type: ignore[arg-type]
         come = dt.datetime(2026, 3, 1, tzinfo=dt.UTC)
         with catalog._database.engine.begin() as connection:
@@ -149,10 +153,13 @@ def calls_when_behind(folder: Path, versions: int) -> tuple[int, int]:
         tables = calls(look)
         assert found == [come, come]
         assert deliverer.due(come)
-        return tables, calls(lambda: deliverer.due(come))
+        sinks = Sinks(catalog, Events(), default_settings(folder), lambda name: STREAM, lambda: None)  # type: ignore[arg-type, return-value]
+        (info,) = sinks.list()
+        assert info.name == "out"
+        return tables, calls(lambda: deliverer.due(come)), calls(sinks.list)
 
 
-@pytest.mark.parametrize("place", [0, 1], ids=["table", "sink"])
+@pytest.mark.parametrize("place", [0, 1, 2], ids=["table", "sink", "status of sinks"])
 def test_a_look_costs_the_same_however_far_somebody_is_behind(tmp_path: Path, place: int) -> None:
     few, many = calls_when_behind(tmp_path / "few", 10), calls_when_behind(tmp_path / "many", 1_000)
     assert many[place] < few[place] * SLACK

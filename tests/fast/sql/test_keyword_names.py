@@ -87,6 +87,7 @@ def _tree(query: str, column: str) -> str:
 @pytest.mark.parametrize(
     "value",
     [
+        "then",
         "u.end",
         "u.then + 1",
         "CASE WHEN k = 1 THEN 1 END",

@@ -18,6 +18,7 @@ _EXPECTS_OPERAND = words(
 )
 _BEFORE_SELECT = words("( ALL DISTINCT UNION INTERSECT EXCEPT MINUS SETMINUS |>")
 _BEFORE_DISTINCT = words("( SELECT IS NOT UNION INTERSECT EXCEPT MINUS SETMINUS")
+_OF_CASE = words("CASE THEN ELSE END")
 _NOT_BEFORE_WHEN = words("THEN ELSE END , ;")
 _WITHIN_TYPES = words("< > , : ( )")
 _AFTER_NOT = words("IN LIKE ILIKE RLIKE REGEXP BETWEEN")
@@ -228,10 +229,10 @@ def opens_case(tokens: tuple[Token, ...], index: int, end: int) -> bool:
         depth += (word in ("(", "[")) - (word in (")", "]"))
         if depth < 0:
             return False
-        if depth or tokens[at - 1].text == ".":
+        if depth or tokens[at - 1].text == "." or (at == index + 1 and word in _OF_CASE):  # a column called so
             continue
         if word == "CASE":
-            within += at > index + 1  # the WHEN after `CASE case` is that of both
+            within += 1
         elif within:
             within -= word == "END"
         elif word == "WHEN" or word in _NOT_BEFORE_WHEN:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from headrace.errors import Unsupported, place_at
 from headrace.sql.reader.syntax.cursor import Cursor
@@ -71,21 +72,25 @@ def references(query: str, *, case_sensitive: bool = False) -> tuple[Reference, 
         UserError: `SYNTAX_ERROR` with the place, when the text is no query.
         Unsupported: `DYNAMIC_NAME` for a table named by an expression.
     """
-    return tuple(sorted(_found(query, case_sensitive=case_sensitive)[0], key=lambda reference: reference.start))
+    return _found(query, case_sensitive)[0]
 
 
 def names_given(query: str) -> frozenset[str]:
     """Return, in lower case, aliases of tables and names of common table expressions."""
-    return frozenset(_found(query, case_sensitive=False)[1].given)
+    return _found(query, False)[1]
 
 
-def _found(query: str, *, case_sensitive: bool) -> tuple[tuple[Reference, ...], _Finder]:
+# a text is looked at several times while it is defined, and as often while it is bound
+@lru_cache(maxsize=2)
+def _found(query: str, case_sensitive: bool) -> tuple[tuple[Reference, ...], frozenset[str]]:
+    """Return the tables that a query names, and the names that it gives."""
     shape, cursor = parse(query)
     finder = _Finder(cursor, case_sensitive=case_sensitive)
     try:
-        return tuple(finder.of_query(shape, frozenset())), finder
+        found = sorted(finder.of_query(shape, frozenset()), key=lambda reference: reference.start)
     except RecursionError as error:
         raise too_deep(cursor) from error
+    return tuple(found), frozenset(finder.given)
 
 
 def substitute(query: str, replacement: Callable[[Reference], str], *, case_sensitive: bool = False) -> str:

@@ -84,8 +84,9 @@ def _refuse_unclear(
         return
     last = {token.end: token.name.lower() for token in tokens if token.is_name}
     within = [_block(tokens, start) for start, end in names if last.get(end) == name.table.lower()]
-    if unclear := next((index for index in places if any(index in block for block in within)), None):
-        raise _unclear(query, tokens[unclear], name)
+    for index in places:
+        if any(index in block for block in within):
+            raise _unclear(query, tokens[index], name)
 
 
 def _block(tokens: Sequence[Token], offset: int) -> range:

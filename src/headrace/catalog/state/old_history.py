@@ -27,7 +27,6 @@ _BATCH = (
         _OF.stream_id,
         _OF.stream_name,
         _OF.finished_at,
-        sa.true().label("any"),
         _SUCCEEDED.label("succeeded"),
         _REACHED.label("reached"),
         t.stream_table.c.relation_id.is_not(None).label("there"),
@@ -73,7 +72,7 @@ def _kept(connection: Connection, row: Row[tuple[object, ...]], oldest: dict[tup
     whose = (row.stream_id, row.stream_name)
     if whose not in oldest:
         oldest[whose] = tuple(_oldest_kept(connection, whose, kind) for kind in _KINDS)
-    kinds = (row.any, row.succeeded, row.reached)
+    kinds = (True, row.succeeded, row.reached)
     return any(is_one and row.id >= first for is_one, first in zip(kinds, oldest[whose], strict=True))
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from headrace.sql.reader.scalars.lexemes import Lexemes, Role, unbracketed
+from headrace.sql.reader.syntax.tokens import words
 
 _CASTS = frozenset({"cast", "try_cast"})
-_CAST_FUNCTIONS = frozenset(
-    "bigint binary boolean date decimal double float int smallint string time timestamp tinyint".split()  # noqa: SIM905
-)
+_CAST_FUNCTIONS = words("bigint binary boolean date decimal double float int smallint string time timestamp tinyint")
 """Functions that are casts to the type of their name."""
 
 

@@ -21,6 +21,7 @@ _BEFORE_DISTINCT = words("( SELECT IS NOT UNION INTERSECT EXCEPT MINUS SETMINUS"
 _OF_CASE = words("CASE THEN ELSE END")
 _NOT_BEFORE_WHEN = words("THEN ELSE END , ;")
 _WITHIN_TYPES = words("< > , : ( )")
+_AFTER_INNER_TYPE = words("> , NOT COMMENT")
 _AFTER_NOT = words("IN LIKE ILIKE RLIKE REGEXP BETWEEN")
 _CLAUSES = words("WHERE HAVING LIMIT OFFSET UNION INTERSECT EXCEPT MINUS SETMINUS SELECT")
 _BY_CLAUSES = words("GROUP ORDER SORT CLUSTER DISTRIBUTE")
@@ -250,4 +251,6 @@ def _ends_type(tokens: tuple[Token, ...], index: int) -> bool:
             return at > 1 and tokens[at - 1].word in ("ARRAY", "MAP", "STRUCT") and tokens[at - 2].text == "::"
         if not (token.is_name or token.kind is Kind.NUMBER or token.text in _WITHIN_TYPES):
             return False
+        if token.text == ">" and at < index and tokens[at + 1].word not in _AFTER_INNER_TYPE:
+            return False  # a comparison: the list of a thousand would be walked through for each
     return False

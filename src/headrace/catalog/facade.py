@@ -41,6 +41,7 @@ from headrace.catalog.sinks.sink_catalog import SinkCatalog
 from headrace.catalog.sources.source_catalog import SourceCatalog
 from headrace.catalog.state import observed_heads as _observing
 from headrace.catalog.state import old_history as _old_history
+from headrace.catalog.state import old_versions as _old_versions
 from headrace.clock import Clock, SystemClock
 from headrace.errors import HeadraceError
 from headrace.events import Events
@@ -253,6 +254,20 @@ class Catalog(
             How many.
         """
         return _old_history.forget(self._database, before, dry_run=dry_run)
+
+    def forget_versions(self, before: dt.datetime, *, dry_run: bool = False) -> int:
+        """Forget versions that were superseded before a time, from the oldest on, up to the first that is needed.
+
+        Publications that made them, or that left nothing, are forgotten with them.
+
+        Args:
+            before: The time.
+            dry_run: Only count them.
+
+        Returns:
+            How many versions.
+        """
+        return _old_versions.forget(self._database, before, dry_run=dry_run)
 
     def retired(self, before: dt.datetime) -> tuple[Retired, ...]:
         """Return stored tables unused since before a time, oldest first, to be purged."""

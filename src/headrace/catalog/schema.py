@@ -39,6 +39,7 @@ REVISIONS = (
     "0020",
     "0021",
     "0022",
+    "0023",
 )
 """Every revision this code knows, oldest first. The last one is what it works with."""
 
@@ -188,7 +189,7 @@ history = sa.Table(
     sa.Column("id", BIG_ID, primary_key=True),
     sa.Column("stream_id", BIG_ID),
     sa.Column("stream_name", sa.Text, nullable=False),
-    sa.Column("publication_id", BIG_ID, sa.ForeignKey("hr_publication.id")),
+    sa.Column("publication_id", BIG_ID, sa.ForeignKey("hr_publication.id"), index=True),
     sa.Column("started_at", UtcTime, nullable=False),
     sa.Column("finished_at", UtcTime, nullable=False),
     sa.Column("mode", sa.String(16), nullable=False),

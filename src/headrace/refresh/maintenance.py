@@ -56,6 +56,9 @@ from headrace.results.refresh_results import Record
 BUSY = frozenset({"DEFINITION_CHANGED", "LEASE_HELD", "STAGING_CHANGED", "COMMIT_CONFLICT", "FOREIGN_WRITER"})
 """Somebody else works on a table, which is left alone this time; others are not."""
 
+VERSIONS_STAY = dt.timedelta(days=7)
+"""Versions superseded more recently stay, however early snapshots expire: lags are told by them."""
+
 KEPT_BY_SERVER = "its catalog server keeps old files, and removes them by itself (gc.enabled = false)"
 
 
@@ -64,9 +67,9 @@ class MaintenanceResult(Record):
     """One thing maintenance did, or (dry run) would do.
 
     Args:
-        name: The stored table, the user's table that is pinned, or `history`.
+        name: The stored table, the user's table that is pinned, `history` or `versions`.
         action: `compact`, `expire`, `trim_log`, `drop_log`, `remove_orphans`, `remove_dropped`, `trim_history`,
-            `pin`, `skipped`, `failed`.
+            `trim_versions`, `pin`, `skipped`, `failed`.
         detail: What exactly.
     """
 
@@ -155,7 +158,10 @@ def maintain(
         results += _remove_dropped(catalog, session, stored, older_than, dry_run)
         results += _unread_pins(catalog, session, needs, dry_run)
         results += _trim_history(catalog, keep_history, dry_run)
-    return (*results, *_pins(catalog, session, needs, stored if names is None else names, dry_run))
+    results += _pins(catalog, session, needs, stored if names is None else names, dry_run)
+    if names is None:  # after the pins: versions tell which of former ones are the project's
+        results += _trim_versions(catalog, older_than, dry_run)
+    return tuple(results)
 
 
 def needs_of(catalog: Catalog, defaults: Defaults) -> Needs:
@@ -294,6 +300,14 @@ def _trim_history(catalog: Catalog, keep: dt.timedelta | None, dry_run: bool) ->
     count = catalog.forget_history(before, dry_run=dry_run)
     detail = f"{count} that ended before {before:%Y-%m-%d %H:%M} UTC"
     return [MaintenanceResult("history", "trim_history", detail)] if count else []
+
+
+def _trim_versions(catalog: Catalog, older_than: dt.timedelta, dry_run: bool) -> list[MaintenanceResult]:
+    """Forget versions whose snapshots are not kept any more."""
+    before = catalog.now() - max(older_than, VERSIONS_STAY)
+    count = catalog.forget_versions(before, dry_run=dry_run)
+    detail = f"{count} that were superseded before {before:%Y-%m-%d %H:%M} UTC"
+    return [MaintenanceResult("versions", "trim_versions", detail)] if count else []
 
 
 def _pins(

@@ -10,11 +10,14 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import sqlalchemy as sa
 from catalog_kit.iceberg import Iceberg
 from catalog_kit.samples import ORDERS, create, entry, lake, refresh, see
 from catalog_kit.statements import statements
 
 from headrace.catalog import Catalog, Publication, resource_of
+from headrace.catalog import schema as t
+from headrace.catalog.state import old_versions
 from headrace.errors import EnvironmentFault
 from headrace.names import TableName
 from headrace.refresh.groups.grouping import Defaults
@@ -42,12 +45,13 @@ def kept_up(
     wanted: Callable[[TableName], bool] = lambda _: False,
     waits: Callable[[], bool] = lambda: False,
     keep_history: dt.timedelta | None = None,
+    older_than: dt.timedelta = dt.timedelta(0),
 ) -> tuple[MaintenanceResult, ...]:
     """Maintain no table that is there, unless others are wanted, and what was dropped."""
     return maintain(
         catalog,
         SimpleNamespace(location=lambda _: None, runner=lambda: runner),
-        older_than=dt.timedelta(0),
+        older_than=older_than,
         orphans_older_than=dt.timedelta(days=1),
         dry_run=dry_run,
         wanted=wanted,
@@ -151,3 +155,20 @@ def test_maintenance_of_all_tables_forgets_old_refreshes(catalog: Catalog) -> No
     assert (told.name, told.action, told.detail[:16]) == ("history", "trim_history", "2 that ended bef")
     assert [r.action for r in kept_up(catalog, None, keep_history=dt.timedelta(days=2))] == ["trim_history"]
     assert not catalog.history()
+
+
+def test_maintenance_of_all_tables_forgets_versions_with_their_snapshots(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(old_versions, "PAST", 1)
+    source = lake("shop.unread")
+    for number in range(4):
+        see(catalog, source, number)
+    assert not kept_up(catalog, None)
+    with catalog._database.write() as connection:
+        connection.execute(sa.update(t.version).values(committed_at=catalog.now() - dt.timedelta(days=8)))
+    assert not kept_up(catalog, None, older_than=dt.timedelta(days=9))
+    (told,) = kept_up(catalog, None, dry_run=True)
+    assert (told.name, told.action, told.detail[:22]) == ("versions", "trim_versions", "2 that were superseded")
+    assert [r.action for r in kept_up(catalog, None)] == ["trim_versions"]
+    assert [v.version for v in catalog.versions(source)] == [2, 3]

@@ -119,7 +119,15 @@ def test_a_column_called_as_a_cut_is_none(order: str) -> None:
     assert found.tree is not None, [each.message for each in found.refusals]
 
 
-@pytest.mark.parametrize("type_", ["array<bigint>", "map<string,array<decimal(10,2)>>", "struct<a:int,b:array<int>>"])
+TYPES = [
+    "array<bigint>",
+    "map<string,array<decimal(10,2)>>",
+    "struct<a:int,b:array<int>>",
+    "struct<a:int COMMENT 'x > y', b:array<int> NOT NULL COMMENT \"z\">",
+]
+
+
+@pytest.mark.parametrize("type_", TYPES)
 def test_a_type_ends_an_operand(type_: str) -> None:
     assert [each.parts for each in references(f"SELECT k, x::{type_} FROM s.u")] == [("s", "u")]
     both = f"SELECT k FROM s.u WHERE y = x::{type_} UNION ALL SELECT k FROM s.v"

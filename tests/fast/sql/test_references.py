@@ -17,6 +17,7 @@ QUERIES = [
     "SELECT * FROM «lake . shop . orders»",
     "SELECT '«', é FROM «`日本`.x» /* FROM no */ WHERE 'FROM y' = a".replace("'«'", "'q'"),
     "SELECT extract(year FROM d), trim(BOTH ' ' FROM x), a IS NOT DISTINCT FROM b FROM «t»",
+    "SELECT trim(FROM b), trim (FROM (SELECT max(c) FROM «u»)) FROM «t» WHERE trim(FROM b) IN (FROM «v» SELECT c)",
     "SELECT substring(a FROM 1 FOR 2), overlay(a PLACING b FROM 1) FROM «t»",
     "SELECT a FROM «t» WHERE x IN (SELECT y FROM «f») AND EXISTS (SELECT 1 FROM «g») AND b = (SELECT max(c) FROM «h»)",
     "SELECT (SELECT max(x) FROM «a»), CASE WHEN b IN (SELECT 1 FROM «c») THEN 1 END FROM «d»",

@@ -160,7 +160,7 @@ class Cursor:
 
     def opens_query(self, ahead: int = 0) -> bool:
         """Return whether a bracket here opens a query, not a mere expression."""
-        if self.peek(ahead).word != "(":
+        if self.peek(ahead).word != "(" or (self.peek(ahead - 1).word, self.peek(ahead + 1).word) == ("TRIM", "FROM"):
             return False
         opened = ahead
         while self.peek(ahead).word == "(":
@@ -249,7 +249,8 @@ def _ends_type(tokens: tuple[Token, ...], index: int) -> bool:
         depth += (token.text == ">") - (token.text == "<")
         if not depth:
             return at > 1 and tokens[at - 1].word in ("ARRAY", "MAP", "STRUCT") and tokens[at - 2].text == "::"
-        if not (token.is_name or token.kind is Kind.NUMBER or token.text in _WITHIN_TYPES):
+        described = token.kind is Kind.STRING and tokens[at - 1].word == "COMMENT"
+        if not (token.is_name or token.kind is Kind.NUMBER or token.text in _WITHIN_TYPES or described):
             return False
         if token.text == ">" and at < index and tokens[at + 1].word not in _AFTER_INNER_TYPE:
             return False  # a comparison: the list of a thousand would be walked through for each

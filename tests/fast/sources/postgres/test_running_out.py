@@ -74,7 +74,8 @@ def test_a_slot_without_a_limit_is_warned_of_when_it_keeps_much_and_ever_more() 
     )
     told = news(SlotRunningOut("shop", "slot", None, None, found.why))
     assert told == f"shop: {found.why}"
-    assert outlook((before,), later(10, MIB, left=None, kept=much)).why is None, "it does not grow"
+    assert outlook((before,), later(10, MIB, left=None, kept=much)).why is None, "it is read as fast as it grows"
+    assert outlook((before,), later(10, 0, left=None, kept=much)).why is not None, "only the writers pause"
     assert outlook((), later(10, MIB, left=None, kept=much)).why is None, "nothing is known of before"
     assert outlook((replace(before, kept=MIB),), later(10, MIB, left=None, kept=9 * MIB)).why is None
 

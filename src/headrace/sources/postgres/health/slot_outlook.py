@@ -20,7 +20,10 @@ SOON = 3600.0
 """Seconds before the loss of a slot at which a warning is given."""
 
 MUCH = 8 << 30
-"""Bytes of log kept for a slot, where nothing limits them, above which a warning is given while they grow."""
+"""Bytes of log kept for a slot, where nothing limits them, above which a warning is given.
+
+Not while some of them become dispensable and they grow no more.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,11 @@ class Look:
     kept: int
     idle: float | None
     patience: float | None
+
+    @property
+    def oldest(self) -> int:
+        """Return from where on the log is kept."""
+        return self.log - self.kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +116,7 @@ def _why(before: Look | None, now: Look, room_ends: float | None, idle_ends: flo
         shrinks = before is not None and before.left is not None and now.left < before.left
         if now.left < now.kept // 3 or (shrinks and room_ends is not None and room_ends < SOON):
             return "the log that it keeps comes near max_slot_wal_keep_size"
-    elif now.kept > MUCH and before is not None and now.kept > before.kept:
+    elif now.kept > MUCH and before is not None and (now.kept > before.kept or now.oldest == before.oldest):
         much = f"the server keeps {now.kept >> 30} GiB of log for its replication slot"
         return f"{much}, and ever more until its disk is full: max_slot_wal_keep_size is not limited"
     if idle_ends is not None and now.patience and idle_ends < min(SOON, now.patience / 4):

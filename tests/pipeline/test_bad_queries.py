@@ -193,11 +193,13 @@ def test_names_of_any_kind(hr: Headrace, source: str) -> None:
     hr.drop_stream_table(name)
 
 
+@pytest.mark.parametrize(("alias", "missed"), [("", "{}.u"), ("AS u", "u")])
 def test_a_table_that_is_not_found_in_the_text_is_refused(
-    hr: Headrace, source: str, monkeypatch: pytest.MonkeyPatch
+    hr: Headrace, source: str, monkeypatch: pytest.MonkeyPatch, alias: str, missed: str
 ) -> None:
     """As if the reader had missed the second."""
     monkeypatch.setattr(define, "references", lambda text, **_: references(text)[:1])
+    missed = missed.format(source)
     with pytest.raises(HeadraceError, match="QUERY_READ_DIFFERENTLY") as caught:
-        hr.create_stream_table(f"{source}.s", f"SELECT k FROM {source}.t WHERE k IN (SELECT k FROM {source}.u)")
-    assert f"{source}.u" in caught.value.message
+        hr.create_stream_table(f"{source}.s", f"SELECT k FROM {source}.t {alias} WHERE k IN (SELECT k FROM {missed})")
+    assert f"Spark reads {missed} " in caught.value.message

@@ -75,22 +75,28 @@ def references(query: str, *, case_sensitive: bool = False) -> tuple[Reference, 
     return _found(query, case_sensitive)[0]
 
 
+def common_table_expressions(query: str) -> frozenset[str]:
+    """Return the names of common table expressions, in lower case."""
+    return _found(query, False)[1]
+
+
 def names_given(query: str) -> frozenset[str]:
     """Return, in lower case, aliases of tables and names of common table expressions."""
-    return _found(query, False)[1]
+    _, ctes, aliases = _found(query, False)
+    return ctes | aliases
 
 
 # a text is looked at several times while it is defined, and as often while it is bound
 @lru_cache(maxsize=2)
-def _found(query: str, case_sensitive: bool) -> tuple[tuple[Reference, ...], frozenset[str]]:
-    """Return the tables that a query names, and the names that it gives."""
+def _found(query: str, case_sensitive: bool) -> tuple[tuple[Reference, ...], frozenset[str], frozenset[str]]:
+    """Return the tables that a query names, and its common table expressions and aliases."""
     shape, cursor = parse(query)
     finder = _Finder(cursor, case_sensitive=case_sensitive)
     try:
         found = sorted(finder.of_query(shape, frozenset()), key=lambda reference: reference.start)
     except RecursionError as error:
         raise too_deep(cursor) from error
-    return tuple(found), frozenset(finder.given)
+    return tuple(found), frozenset(finder.ctes), frozenset(finder.aliases)
 
 
 def substitute(query: str, replacement: Callable[[Reference], str], *, case_sensitive: bool = False) -> str:
@@ -164,7 +170,8 @@ class _Finder:
         self.case_sensitive = case_sensitive
         self.readings = 0
         self.within: dict[str, int] = {}
-        self.given: set[str] = set()
+        self.ctes: set[str] = set()
+        self.aliases: set[str] = set()
 
     def fold(self, name: str) -> str:
         """Return the name of a common table expression for comparing."""
@@ -172,7 +179,7 @@ class _Finder:
 
     def of_query(self, query: Query, shadow: Shadow) -> Iterator[Reference]:
         for cte in query.ctes:
-            self.given.add(cte.name.lower())
+            self.ctes.add(cte.name.lower())
             before = self.readings
             yield from self.of_query(cte.query, shadow | {self.fold(cte.name)} if query.recursive else shadow)
             self.within[self.fold(cte.name)] = self.readings - before
@@ -218,7 +225,7 @@ class _Finder:
 
     def of_item(self, item: Item, shadow: Shadow) -> Iterator[Reference]:
         if item.alias is not None:
-            self.given.add(item.alias.name.lower())
+            self.aliases.add(item.alias.name.lower())
         match item:
             case TableItem():
                 table = len(item.parts) > 1 or self.fold(item.parts[0]) not in shadow

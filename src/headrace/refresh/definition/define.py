@@ -40,7 +40,7 @@ from headrace.results.refresh_results import RefreshMode
 from headrace.schedule.options import Ties
 from headrace.semantics import Semantics
 from headrace.sql.reader.syntax.tokens import tokenize
-from headrace.sql.references import names_given, references
+from headrace.sql.references import common_table_expressions, references
 from headrace.suggestions import suggesting_tables
 
 NONE_STAGED: Mapping[TableName, Details] = {}
@@ -168,7 +168,7 @@ def _refuse_unseen(query: str, runner: Runner) -> None:
 
     Its changes would go unnoticed.
     """
-    known = {", ".join(each.parts).lower() for each in references(query)} | names_given(query)
+    known = {", ".join(each.parts).lower() for each in references(query)} | common_table_expressions(query)
     if unseen := sorted(name for name in runner.relations(query) if name.lower() not in known):
         raise UserError(
             "QUERY_READ_DIFFERENTLY",

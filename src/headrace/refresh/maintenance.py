@@ -226,7 +226,7 @@ def _table(
                 after = only_rewritten(catalog, stored, before, trimmed=stored == table.log)
                 swap = Swap(stored, pointers[stored], staged=after.metadata_location)
                 catalog.publish_or_settle(Publication(swaps=(swap,), leases=leases))
-    return results if isinstance(table, Mirror) else results + _unread_log(catalog, needs, table, leases, dry_run)
+    return results if isinstance(table, Mirror) else results + _unread_log(catalog, table, leases, dry_run)
 
 
 def trimmable(needs: Needs, name: TableName) -> int | None:
@@ -245,11 +245,15 @@ def trimmable(needs: Needs, name: TableName) -> int | None:
 
 
 def _unread_log(
-    catalog: Catalog, needs: Needs, table: StreamTable, leases: tuple[Lease, ...], dry_run: bool
+    catalog: Catalog, table: StreamTable, leases: tuple[Lease, ...], dry_run: bool
 ) -> list[MaintenanceResult]:
     """Drop a change log that nobody reads any more; a new consumer starts a new one."""
-    read = {source for t in needs.tables.values() for source in t.sources} | {sink.stream for sink in needs.sinks}
-    if table.log is None or table.name in read:
+    if table.log is None:
+        return []
+    with catalog.reading() as reader:  # now: its first consumer may have come while other tables were maintained
+        read = {source for each in reader.stream_tables() for source in each.sources}
+        read |= {sink.stream for sink in reader.sinks()}
+    if table.name in read:
         return []
     if not dry_run:
         catalog.publish_or_settle(Publication(deletes=(table.log,), leases=leases, logs=(LogChange(table.name, None),)))

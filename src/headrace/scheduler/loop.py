@@ -180,7 +180,7 @@ class Scheduler:
         """
         self.patience = Patience(self.events, self.rules.grace, at_once)
         self._once = once
-        self._membership.join(stopping)
+        self._membership.join(stopping, self.events)
         self._dispatch.slots = 0  # until it was counted how many there are
         self._decisions.tell()
         results: list[RefreshResult] = []

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from headrace.catalog import Catalog, SchedulerRecord
 from headrace.errors import EnvironmentFault, HeadraceError, UserError
+from headrace.events import Events, Notice
 from headrace.refresh.held_leases import is_out_of_sight, owner_is_dead
 from headrace.scheduler.policy.slot_shares import Portion, Rank, Slots, portion
 
@@ -22,6 +23,11 @@ TTL = dt.timedelta(seconds=30)
 
 BEAT_SECONDS = 5.0
 """Time between two signs of life; several fit into the time after which a scheduler is taken for dead."""
+
+_WAITS = (
+    "A scheduler was registered by a process of this host that cannot be seen from here, such as that of a container"
+    f" before its restart. If it gives no sign of life for {TTL.total_seconds():.0f} seconds, this one takes its place."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +71,7 @@ class Membership:
         self.share = total
         self.rank = Rank()
 
-    def join(self, stopping: threading.Event) -> None:
+    def join(self, stopping: threading.Event, events: Events) -> None:
         """Register; wait for a sign of life of another one that may be dead.
 
         That may be the former process of a restarted container, whose numbers of processes mean nothing in this one. It
@@ -73,11 +79,13 @@ class Membership:
 
         Args:
             stopping: Ends the wait.
+            events: Hear that it waits.
 
         Raises:
             UserError: `SCHEDULER_RUNNING` where there may be only one.
         """
         silent: dict[str, dt.datetime] = {}
+        waited = False
         while True:
             try:
                 self._register()
@@ -87,6 +95,9 @@ class Membership:
                     raise
                 if any(silent.setdefault(s.owner, s.expires_at) != s.expires_at for s in others):
                     raise
+                if not waited:
+                    events.emit(Notice(_WAITS))
+                waited = True
                 if stopping.wait(self._poll):
                     raise
             else:

@@ -828,8 +828,11 @@ def test_a_second_one_is_refused_and_told_of_the_first(lake_, catalog):
 def test_one_that_may_be_the_former_self_is_waited_for_until_it_is_silent_or_gives_a_sign(lake_, catalog):
     """In a restarted container, or in another one with a host name in common."""
     worker, other = PublishingWorker(lake_, catalog), f"{socket.gethostname()}/1-0123abcd:1:0123abcd:0123abcd"
+    events, told = Events(), []
+    events.subscribe(lambda event: told.append(event.message) if isinstance(event, Notice) else None)
     catalog.register_scheduler(other, dt.timedelta(seconds=1))
-    once(catalog, worker, poll=0.05)
+    once(catalog, worker, events, poll=0.05)
+    assert [message[:25] for message in told] == ["A scheduler was registered"[:25]]
     catalog.register_scheduler(other, dt.timedelta(seconds=60))
     with ThreadPoolExecutor() as pool:
         second = pool.submit(once, catalog, worker, poll=0.05)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import click
 import pytest
+from kit import syntax_trees
 
 from headrace import config
 from headrace.api.database_sinks import Sinks
@@ -59,9 +60,10 @@ def raised() -> tuple[Raised, ...]:
 
 
 def _raised(path: Path) -> Iterator[Raised]:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    for node in ast.walk(tree):
-        place = f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}"
+    text, name = path.read_text(encoding="utf-8"), path.relative_to(ROOT)
+    tree = syntax_trees.tree(text)
+    for node in syntax_trees.nodes(text):
+        place = f"{name}:{getattr(node, 'lineno', 0)}"
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args:
             function = node.func.id
             if function in FAMILIES:
@@ -93,8 +95,11 @@ def _kind(node: ast.Call, place: str) -> Iterator[Raised]:
 
 def _codes(argument: ast.expr, tree: ast.Module) -> set[str]:
     """The codes an argument may be; where it is a variable, all that the module spells and gives nowhere else."""
-    if inside := _spelled(argument):
-        return inside
+    return _spelled(argument) or _spelled_nowhere_else(tree)
+
+
+@cache
+def _spelled_nowhere_else(tree: ast.Module) -> set[str]:
     calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.args]
     elsewhere = {code for call in calls if call.func.id in FAMILIES for code in _spelled(call.args[0])}
     return {code for code in _spelled(tree) if "_" in code} - elsewhere
@@ -321,8 +326,8 @@ def _unknown(words: list[str], line: str) -> list[str]:
 def test_commands_and_names_in_messages_exist() -> None:
     wrong = []
     for path in sorted(SOURCE.rglob("*.py")):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        for text in (n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)):
+        nodes = syntax_trees.nodes(path.read_text(encoding="utf-8"))
+        for text in (n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)):
             for command in re.findall(r"`(headrace [^`\n]*)`", text):
                 wrong += _unknown(shlex.split(command)[1:], command)
             wrong += [f"{path}: {n}" for n in re.findall(r"headrace(?:\.[a-z_]+)+", text) if not _exists(n)]

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from kit import syntax_trees
 
 SOURCE = Path(__file__).parents[2] / "src" / "headrace"
 
@@ -203,7 +204,7 @@ def _imports(name: str, path: Path, known: Mapping[str, Path]) -> Iterator[Arrow
                 whole = f"{base}.{alias.name}"
                 yield Arrow(name, whole if whole in known else base, node.lineno, lazy, type_only)
 
-    yield from visit(ast.parse(path.read_text(encoding="utf-8")), False, False)
+    yield from visit(syntax_trees.tree(path.read_text(encoding="utf-8")), False, False)
 
 
 def _absolute(name: str, path: Path, node: ast.ImportFrom) -> str:

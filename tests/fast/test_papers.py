@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from kit import syntax_trees
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "headrace"
@@ -30,7 +31,7 @@ def defined() -> frozenset[str]:
     """Every name that the code, its tests or its benches define: classes, functions, methods, attributes, constants."""
     names = set[str]()
     for path in (*SOURCE.rglob("*.py"), *(ROOT / "tests").rglob("*.py"), *(ROOT / "bench").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in syntax_trees.nodes(path.read_text(encoding="utf-8")):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
                 names.add(node.name)
             elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):

@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from kit import syntax_trees
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "headrace"
@@ -46,7 +47,7 @@ Variable = ast.Assign | ast.AnnAssign
 
 def documented(source: str) -> Iterator[tuple[Documented | Variable, str]]:
     """Yield modules, classes, functions and variables with the first lines of their docstrings."""
-    for node in ast.walk(ast.parse(source)):
+    for node in syntax_trees.nodes(source):
         if isinstance(node, Documented) and (text := ast.get_docstring(node)):
             yield node, text.split("\n")[0]
         if isinstance(node, ast.Module | ast.ClassDef):
@@ -87,7 +88,7 @@ def complaints(name: str, source: str) -> list[str]:
 
 def defined(source: str) -> Iterator[tuple[int, str]]:
     """Yield the names of functions, parameters, classes and variables that a file defines."""
-    for node in ast.walk(ast.parse(source)):
+    for node in syntax_trees.nodes(source):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield node.lineno, node.name
         elif isinstance(node, ast.arg):

@@ -256,7 +256,7 @@ class Catalog(
         return _old_history.forget(self._database, before, dry_run=dry_run)
 
     def forget_versions(self, before: dt.datetime, *, dry_run: bool = False) -> int:
-        """Forget versions that were superseded before a time, from the oldest on, up to the first that is needed.
+        """Forget versions that were superseded before a time, up to the first that is needed.
 
         Publications that made them, or that left nothing, are forgotten with them.
 

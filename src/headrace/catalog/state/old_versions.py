@@ -1,4 +1,4 @@
-"""Forgets versions that nobody reads any more, and the publications that made them, in batches.
+"""Forgets versions that nobody reads any more, and publications, in batches.
 
 Of a relation they go from the oldest on: numbers have no gaps but before the first one that is kept.
 """
@@ -85,7 +85,7 @@ def _forget_of(database: Database, relation: int, before: dt.datetime, dry_run: 
 
 
 def _superseded(connection: Connection, relation: int, before: dt.datetime, after: int) -> list[int]:
-    """Return the oldest versions later than one that had a successor at a time and are needed by nobody."""
+    """Return the oldest versions after one that had a successor by a time and nobody needs."""
     given = {"relation": relation, "after": after}
     # the refreshes whose frontiers are read back from the history made no earlier ones
     past = connection.execute(_NEWEST.offset(PAST).limit(1), given).scalar()

@@ -1,4 +1,4 @@
-"""An index that tells which refresh a publication belongs to: publications without one are forgotten."""
+"""An index that tells of which refresh a publication is: others are forgotten."""
 
 from alembic import op
 

@@ -13,14 +13,15 @@ Case = TypeVar("Case")
 LONG = bool(os.environ.get("HEADRACE_TEST_LONG"))
 
 
-def every_second(cases: Sequence[Case], first: int = 0) -> Sequence[Case]:
-    """Return half of many cases that prove much the same; all where the long tests are meant.
+def one_in(number: int, cases: Sequence[Case], first: int = 0) -> Sequence[Case]:
+    """Return some of many cases that prove much the same; all where the long tests are meant.
 
     Args:
+        number: One in so many.
         cases: The cases.
-        first: 0 for one half, 1 for the other.
+        first: The first one, by number, so that another test can take others.
     """
-    return cases if LONG else cases[first::2]
+    return cases if LONG else cases[first::number]
 
 
 def begin_with(files: Sequence[str], items: list[pytest.Item], last: str | None = None) -> None:

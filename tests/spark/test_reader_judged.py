@@ -18,7 +18,7 @@ from random import Random
 
 import pytest
 from kit.judged import Court, suites
-from kit.long_tests import LONG, every_second
+from kit.long_tests import LONG, one_in
 from kit.reader_differences import DIFFERENCES, LEFT_TO_SPARK, MISTAKES, STRICTER, TYPES, settled
 from kit.renamed import renamed
 
@@ -83,7 +83,7 @@ def test_spark_and_the_reader_know_the_same_names(court: Court) -> None:
     both = 0
     for number, suite in enumerate(suites()):
         court.sit(suite)
-        for query in every_second(list(suite.queries.values()), number % 2):
+        for query in one_in(2, list(suite.queries.values()), number % 2):
             for variant in renamed(query, suite.columns(query), Random(query), VARIANTS):
                 found, classes, read = _variant(court, variant, suite.columns(variant))
                 occurred |= classes

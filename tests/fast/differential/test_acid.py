@@ -8,7 +8,7 @@ import pytest
 from kit.case import Case
 from kit.duck import DuckExecutor
 from kit.fixture import parse, shown
-from kit.long_tests import every_second
+from kit.long_tests import one_in
 from kit.maintained import Maintained, replay
 
 EXECUTOR = DuckExecutor()
@@ -23,7 +23,7 @@ def test_acid(path: Path) -> None:
         assert shown(view.step(window)) == expected
 
 
-@pytest.mark.parametrize("path", every_second(FIXTURES), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", one_in(2, FIXTURES), ids=lambda path: path.stem)
 def test_acid_backwards(path: Path) -> None:
     """The same history, undone window by window, takes back exactly what it gave."""
     case = parse(path.read_text()).case
@@ -34,7 +34,7 @@ def test_acid_backwards(path: Path) -> None:
         assert undone == type(change)({row: -weight for row, weight in change.items()})
 
 
-@pytest.mark.parametrize("path", every_second(FIXTURES, 1), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", one_in(2, FIXTURES, 1), ids=lambda path: path.stem)
 def test_acid_in_one_window(path: Path) -> None:
     """The windows of a history as one."""
     case = parse(path.read_text()).case

@@ -76,7 +76,7 @@ def cases(draw: st.DrawFn) -> Case:
     return Case(draw(st.sampled_from(QUERIES)), (*tables, clock), tuple(windows))
 
 
-@settings(deadline=None, suppress_health_check=list(HealthCheck), print_blob=False, max_examples=26 * TIMES)
+@settings(deadline=None, suppress_health_check=list(HealthCheck), print_blob=False, max_examples=16 * TIMES)
 @given(cases())
 def test_rows_come_and_go_by_change_and_by_time(case: Case) -> None:
     try:

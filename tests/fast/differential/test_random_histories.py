@@ -31,7 +31,7 @@ def check(case: Case) -> None:
         raise
 
 
-@settings(FAST, max_examples=14 * TIMES)
+@settings(FAST, max_examples=9 * TIMES)
 @given(cases(depth=1))
 def test_shallow_queries(case: Case) -> None:
     check(case)

@@ -47,7 +47,7 @@ def cases(draw: st.DrawFn) -> Case:
     return Case(written, tables, draw(histories(tables)))
 
 
-@settings(deadline=None, suppress_health_check=list(HealthCheck), print_blob=False, max_examples=16 * TIMES)
+@settings(deadline=None, suppress_health_check=list(HealthCheck), print_blob=False, max_examples=10 * TIMES)
 @given(cases())
 def test_sessions_merge_and_split(case: Case) -> None:
     try:

@@ -22,7 +22,7 @@ from kit import nexmark, tpcds, tpcds_rows
 from kit.case import Case, Table
 from kit.duck import DuckExecutor
 from kit.fixture import parse
-from kit.long_tests import every_second
+from kit.long_tests import one_in
 from kit.maintained import Maintained
 from kit.queries import cases
 from kit.source_subsets import histories
@@ -41,7 +41,7 @@ def follow(case: Case) -> None:
             view.step(window)
 
 
-@pytest.mark.parametrize("path", every_second(ACID), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", one_in(4, ACID), ids=lambda path: path.stem)
 def test_acid(path: Path) -> None:
     follow(parse(path.read_text()).case)
 
@@ -62,7 +62,7 @@ def test_a_companion_of_which_one_part_changes(query: str) -> None:
     follow(Case(query, (e, b)))
 
 
-@pytest.mark.parametrize("name", every_second(sorted(tpcds.QUERIES.keys() - tpcds.UNMOVED)))
+@pytest.mark.parametrize("name", one_in(5, sorted(tpcds.QUERIES.keys() - tpcds.UNMOVED)))
 def test_tpcds(name: str) -> None:
     query = tpcds.QUERIES[name].replace(*CASTS.get(name, ("", "")))
     random = Random(name)
@@ -71,7 +71,7 @@ def test_tpcds(name: str) -> None:
     follow(Case(query, tables))
 
 
-@pytest.mark.parametrize("name", nexmark.QUERIES)
+@pytest.mark.parametrize("name", one_in(2, list(nexmark.QUERIES)))
 def test_nexmark(name: str) -> None:
     random = Random(name)
     tables = nexmark.tables(random)
@@ -115,7 +115,7 @@ CORPUS = (
 """The tables of the corpus without nested columns, which a bag of the tests cannot hold, and without instants."""
 
 NESTED = re.compile(r"\bts\b|address|\barr\b|struct|array|\bmap\b|explode|collect|\[", re.IGNORECASE)
-FLAT = every_second([query for query in QUERIES if not NESTED.search(query)])
+FLAT = one_in(4, [query for query in QUERIES if not NESTED.search(query)])
 
 
 PARTS = 3
@@ -139,7 +139,7 @@ def test_the_corpus_of_the_reader(part: int) -> None:
     assert followed > 0.7 * len(queries), refused
 
 
-@settings(FAST, max_examples=4 * TIMES)
+@settings(FAST, max_examples=2 * TIMES)
 @given(cases(depth=2, windows=2))
 def test_random_queries(case: Case) -> None:
     try:

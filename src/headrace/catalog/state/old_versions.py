@@ -19,7 +19,7 @@ AT_ONCE = 1_000
 """Versions, or publications, that are forgotten in one transaction."""
 
 _OF = t.version.c
-_RELATION = sa.bindparam("relation")
+_RELATION: sa.BindParameter[int] = sa.bindparam("relation")
 _OLDEST = (
     sa.select(_OF.version, _OF.committed_at)
     .where(_OF.relation_id == _RELATION, _OF.version > sa.bindparam("after"))

@@ -271,6 +271,7 @@ event = sa.Table(
     sa.Column("at", UtcTime, nullable=False),
     sa.Column("kind", sa.String(64), nullable=False),
     sa.Column("fields_json", JSON, nullable=False),
+    sa.Index("ix_hr_event_kind", "kind", "id"),
     sqlite_autoincrement=True,
 )
 source = sa.Table(

@@ -5,6 +5,7 @@ import datetime as dt
 import itertools
 
 import pytest
+import sqlalchemy as sa
 from catalog_kit.clock import START, ManualClock
 from catalog_kit.iceberg import Iceberg
 from catalog_kit.samples import ORDERS, REVENUE, TOP, attempt, create, define, lake, refresh, see
@@ -232,6 +233,19 @@ def test_draining(catalog: Catalog) -> None:
     assert [s.owner for s in catalog.drain()] == ["one"]
     assert [s.draining for s in catalog.scheduler_beat("one", MINUTE)] == [True]
     assert [s.owner for s in catalog.scheduler_beat("nobody", MINUTE)] == ["one"]
+
+
+def test_rare_events_are_found_among_many_without_reading_these(catalog: Catalog) -> None:
+    """A scheduler asks for decisions each second, and there may be none for days."""
+    if catalog._database.engine.dialect.name != "sqlite":
+        return  # PostgreSQL decides by what there is
+    asked: list[tuple[str, object]] = []
+    sa.event.listen(catalog._database.engine, "before_cursor_execute", lambda *told: asked.append(told[2:4]))
+    assert catalog.events(7, 10, ("paused", "resumed")) == ()
+    (statement, given) = next(each for each in asked if "hr_event" in each[0])
+    with catalog._database.read() as connection:
+        plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", given).all()
+    assert any("SEARCH hr_event USING INDEX ix_hr_event_kind (kind=? AND id>?)" in row[-1] for row in plan), plan
 
 
 def test_events_are_kept_in_order(catalog: Catalog) -> None:

@@ -23,6 +23,7 @@ def rows(hr: Headrace, table: str) -> set[tuple[int, ...]]:
     return {tuple(row) for row in hr.spark.table(f"lake.{table}").collect()}
 
 
+@pytest.mark.long
 def test_older_versions_are_read_until_they_agree(hr: Headrace, ns: str) -> None:
     hr.sql(DIAMOND.format(ns=ns))
     assert not [g for g in hr.diamond_groups() if g.name.startswith(f"{ns}.")]
@@ -47,6 +48,7 @@ def test_older_versions_are_read_until_they_agree(hr: Headrace, ns: str) -> None
     assert all(v.ok for v in hr.verify([f"{ns}.{name}" for name in "bcd"]))
 
 
+@pytest.mark.long
 def test_a_table_that_begins_before_a_change_log_does(hr: Headrace, ns: str) -> None:
     """The log of a source begins with its first reader, which may read an older version than the newest one."""
     *producers, reader = DIAMOND.format(ns=ns).split(";")

@@ -97,6 +97,7 @@ def test_a_promoted_member_that_holds_up_its_group_is_taken_back(hr: Headrace, n
     hr.cancel_green(deployment="green")
 
 
+@pytest.mark.long
 def test_a_promotion_mends_the_member_that_holds_up_its_group(hr: Headrace, ns: str) -> None:
     hr.sql(f"CREATE TABLE {ns}.o (id BIGINT, a INT) USING iceberg; INSERT INTO {ns}.o VALUES (1, 10), (2, 2)")
     hr.create_stream_table(f"{ns}.big", f"SELECT id, IF(a = 30, raise_error('no'), a) AS a FROM {ns}.o WHERE a >= 10")

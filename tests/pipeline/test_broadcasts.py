@@ -88,6 +88,7 @@ def test_a_change_that_outgrows_a_broadcast_is_followed_without_one(
     assert hr.verify(f"{ns}.s").ok
 
 
+@pytest.mark.long
 def test_a_change_without_a_broadcast_may_still_fail_and_is_computed_anew(
     hr: Headrace, ns: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -109,6 +110,7 @@ def test_a_change_without_a_broadcast_may_still_fail_and_is_computed_anew(
     assert hr.verify(f"{ns}.s").ok
 
 
+@pytest.mark.long
 def test_what_several_share_is_computed_without_one_too(hr: Headrace, ns: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cardinality, "SENT_UNASKED", 0)
     small_sources_too(monkeypatch)

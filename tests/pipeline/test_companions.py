@@ -104,6 +104,7 @@ def test_who_reads_such_a_table_receives_the_difference(hr: Headrace, ns: str, m
     assert (follower.mode, follower.rows_inserted) == (Mode.DIFFERENTIAL, 1)
 
 
+@pytest.mark.long
 def test_it_is_written_again_before_changes_are_followed(hr: Headrace, ns: str, names: list[str]) -> None:
     def follow(mode: str | None) -> list[RefreshResult]:
         for name in names if mode else ():
@@ -147,6 +148,7 @@ def test_where_nothing_differs_it_is_behind_all_the_same(hr: Headrace, ns: str, 
     assert how(refreshed(hr, means, "DIFFERENTIAL")) == (Mode.FULL, FullReason.COMPANION_BEHIND)
 
 
+@pytest.mark.long
 def test_members_of_a_group_may_be_behind(hr: Headrace, ns: str) -> None:
     names = made(hr, ns, "distinct", "above")
     for name in names:

@@ -106,6 +106,7 @@ def test_two_tables_that_read_each_other(cyclic: Headrace, ns: str) -> None:
     assert all(v.ok for v in hr.verify((names[1], f"{ns}.n")))  # another test verifies the other one
 
 
+@pytest.mark.long
 def test_what_is_published_while_spark_starts_is_no_difference(
     cyclic: Headrace, ns: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -227,6 +228,7 @@ def test_the_life_of_a_cycle(cyclic: Headrace, ns: str) -> None:
     assert all(v.ok for v in hr.verify((*names, f"{ns}.n")))
 
 
+@pytest.mark.long
 def test_a_table_that_reads_itself(cyclic: Headrace, ns: str) -> None:
     hr = cyclic
     hr.sql(f"CREATE TABLE {ns}.base USING iceberg AS SELECT * FROM VALUES (1L, 2L), (2L, 3L) AS t(s, d)")

@@ -154,6 +154,7 @@ def test_a_full_disk_under_the_catalog_in_the_middle_of_a_promotion(deployed: He
     assert check(hr, ns) == "new"
 
 
+@pytest.mark.long
 def test_a_promotion_while_another_deployment_is_loaded(deployed: Headrace, ns: str) -> None:
     """Neither waits for the other one, and the one that is loaded reads what was public when it began."""
     hr, promoted = deployed, list[str]()

@@ -127,6 +127,7 @@ def test_schedules_run_on_threads_of_one_session(hr: Headrace, ns: str, diamond:
     assert {e.event for e in hr.event_log(limit=1000)} >= {"scheduler_started", "refresh_finished", "group_published"}
 
 
+@pytest.mark.long
 def test_what_is_defined_anew_is_published_with_its_group_or_not_at_all(hr: Headrace, ns: str) -> None:
     hr.sql(f"""
     CREATE TABLE {ns}.a USING iceberg AS SELECT * FROM VALUES (1L, 10L), (2L, 20L) AS t(k, v);

@@ -58,6 +58,7 @@ def test_groups_are_followed(hr: Headrace, ns: str, source: str) -> None:
         require_equal(hr, names, statement, due=number == len(statements))
 
 
+@pytest.mark.long
 def test_full_refreshes_write_them(hr: Headrace, ns: str, source: str) -> None:
     name = f"{ns}.best"
     hr.create_stream_table(name, BEST.format(ns=ns))

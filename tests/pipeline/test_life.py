@@ -82,6 +82,7 @@ def test_a_new_table_is_loaded_by_who_creates_it(hr: Headrace, ns: str, monkeypa
     assert not hr._catalog.held_resources()
 
 
+@pytest.mark.long
 def test_a_join_over_an_aggregate_of_a_stream_table(hr: Headrace, ns: str) -> None:
     source = orders(hr, ns)
     bosses = "VALUES ('EU', 'Ada'), ('US', 'Grace') AS t(region, boss)"
@@ -119,6 +120,7 @@ def test_log_and_state_agree(hr: Headrace, ns: str) -> None:
     assert hr.spark.table(f"lake.{ns}.reader").first()[0] == 2
 
 
+@pytest.mark.long
 def test_a_full_refresh_hands_consumers_the_difference(hr: Headrace, ns: str) -> None:
     source = orders(hr, ns)
     hr.create_stream_table(f"{ns}.copy", f"SELECT * FROM {ns}.orders", refresh_mode="FULL")
@@ -186,6 +188,7 @@ def check_as_spark(hr: Headrace, ns: str, queries: dict[str, str]) -> None:
         assert hr.verify(f"{ns}.{name}").ok
 
 
+@pytest.mark.long
 def test_columns_of_views_have_the_types_of_the_views_schema(hr: Headrace, ns: str) -> None:
     """Iceberg has no SMALLINT, whose arithmetic ends at 32767."""
     hr.spark.sql(f"CREATE TABLE lake.{ns}.t (id INT, qty INT) USING iceberg")
@@ -202,6 +205,7 @@ def test_columns_of_views_have_the_types_of_the_views_schema(hr: Headrace, ns: s
     check_as_spark(hr, ns, queries)
 
 
+@pytest.mark.long
 def test_a_view_of_all_columns_keeps_those_it_had(hr: Headrace, ns: str) -> None:
     hr.spark.sql(f"CREATE TABLE lake.{ns}.t (id INT, qty INT) USING iceberg")
     hr.spark.sql(f"CREATE VIEW lake.{ns}.w (i, x) AS SELECT * FROM lake.{ns}.t")
@@ -277,6 +281,7 @@ def test_a_table_that_is_always_recomputed_stores_no_more_than_its_rows(hr: Head
     assert hr.verify(name).ok
 
 
+@pytest.mark.long
 def test_starting_spark_is_no_part_of_what_a_refresh_takes(
     hr: Headrace, ns: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

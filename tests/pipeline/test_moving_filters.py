@@ -88,6 +88,7 @@ def test_rows_enter_and_leave(hr: Headrace, events: str, go: Go) -> None:
     require_equal(hr, names, "recomputed", due=False)
 
 
+@pytest.mark.long
 def test_time_alone_is_news(hr: Headrace, events: str, go: Go) -> None:
     ns = events
     for name in ("recent", "right"):
@@ -125,6 +126,7 @@ def test_what_is_told(hr: Headrace, events: str) -> None:
     assert caught.value.place is not None
 
 
+@pytest.mark.long
 def test_generations_stand_at_one_time(hr: Headrace, events: str, go: Go) -> None:
     ns = events
     query = VIEWS["recent"].format(ns=ns)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from kit.long_tests import LONG
 from kit.verified_rounds import require_equal
 
@@ -69,6 +70,7 @@ NOT_KEPT = {
 }
 
 
+@pytest.mark.long
 def test_what_a_table_does_not_keep_is_computed_anew_and_compared(hr: Headrace, ns: str) -> None:
     table = f"lake.{ns}.t"
     rows = "(1, 'a'), (2, 'A'), (3, 'b'), (4, NULL)"

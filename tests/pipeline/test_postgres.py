@@ -22,7 +22,7 @@ def rows(hr: Headrace, table: str) -> list[tuple[object, ...]]:
     return sorted((tuple(r) for r in hr.sql(f"SELECT * FROM lake.{table}").collect()), key=repr)
 
 
-@pytest.mark.parametrize("way", ["wal", "trigger"])
+@pytest.mark.parametrize("way", [pytest.param("wal", marks=pytest.mark.long), "trigger"])
 def test_a_transfer_is_never_seen_half(hr: Headrace, ns: str, url: str, db: psycopg.Connection, way: str) -> None:
     for table in ("here", "there"):
         db.execute(f"CREATE TABLE {table} (id int PRIMARY KEY, owner text, amount numeric(12,2))")
@@ -107,6 +107,7 @@ def test_what_was_landed_is_handed_to_those_who_read_the_mirror(
     assert all(verified.ok for verified in hr.verify(names))
 
 
+@pytest.mark.long
 def test_a_table_that_begins_at_a_gate_misses_nothing(hr: Headrace, ns: str, url: str, db: psycopg.Connection) -> None:
     """What is landed behind a closed gate is not in the log any more, as nobody was there to read it."""
     db.execute("CREATE TABLE orders (id int PRIMARY KEY, v int); INSERT INTO orders VALUES (1, 10), (2, 20)")

@@ -21,6 +21,7 @@ FIRST = int(os.environ.get("HEADRACE_TEST_SEED", "0"))
 STEPS = 40 if LONG or EXAMPLES > 1 else 8
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + EXAMPLES))
 def test_whatever_is_deployed(hr: Headrace, ns: str, seed: int) -> None:
     chance = random.Random(seed)

@@ -41,6 +41,7 @@ def change(hr: Headrace, ns: str, number: int) -> None:
     hr.spark.sql(f"UPDATE lake.{ns}.names SET name = 'm{number}' WHERE g = {number % 4}")
 
 
+@pytest.mark.long
 def test_they_follow_their_sources_and_are_told_in_order(hr: Headrace, ns: str) -> None:
     tables, orders = made(hr, ns), []
     for number, slots in enumerate((None, 1)):
@@ -78,6 +79,7 @@ def test_jobs_are_counted_by_table(hr: Headrace, ns: str) -> None:
     assert {r.name: r.jobs for r in hr.refresh(tables, full=True)} == alone
 
 
+@pytest.mark.long
 def test_a_failure_is_raised_when_the_others_are_done(hr: Headrace, ns: str) -> None:
     tables = made(hr, ns, "totals", "large", "most")
     failing, reader = f"{ns}.ratios", f"{ns}.most_ratios"

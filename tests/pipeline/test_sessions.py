@@ -78,6 +78,7 @@ def test_sessions_follow_changes(hr: Headrace, ns: str, table: str) -> None:
             require_equal(hr, names, said, due=number > 2)
 
 
+@pytest.mark.long
 def test_a_stream_table_of_sessions_can_be_filtered_and_grouped_by(hr: Headrace, ns: str, table: str) -> None:
     grouped = f"SELECT k, session_window(ts, '5 minutes') AS w, count(*) AS n FROM {ns}.t GROUP BY k, w"
     hr.create_stream_table(f"{ns}.sessions", grouped, refresh_mode="DIFFERENTIAL")

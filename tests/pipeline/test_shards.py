@@ -93,6 +93,7 @@ def test_two_servers_are_one_mirror(hr: Headrace, ns: str, urls: list[str], dbs:
         assert left == ((0,), (0,))
 
 
+@pytest.mark.long
 def test_a_row_that_moves_is_one_update_and_a_key_is_on_one_server(
     hr: Headrace, ns: str, urls: list[str], dbs: list[psycopg.Connection]
 ) -> None:
@@ -283,6 +284,7 @@ def test_a_stopped_source_goes_on_once_the_shard_that_stopped_it_is_copied_again
     hr.sources.drop(source)
 
 
+@pytest.mark.long
 def test_many_rows_of_shards_are_landed_as_few_are(
     hr: Headrace, ns: str, urls: list[str], dbs: list[psycopg.Connection], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -44,6 +44,7 @@ def change(hr: Headrace, ns: str, turn: int) -> None:
     hr.spark.sql(f"INSERT INTO lake.{ns}.t SELECT id % 7, id, 'new' FROM range({1000 * turn}, {1000 * turn + 5})")
 
 
+@pytest.mark.long
 def test_it_is_kept_for_those_that_have_yet_to_read_it(hr: Headrace, ns: str, names: list[str]) -> None:
     before = kept(hr)
     change(hr, ns, 1)
@@ -146,6 +147,7 @@ def test_consumers_are_handed_the_change_and_read_no_log(
     assert all(v.ok for v in hr.verify(chain))
 
 
+@pytest.mark.long
 def test_those_who_come_later_than_the_next_change_read_the_log_once(
     hr: Headrace, ns: str, chain: list[str], asked: list[str], over_connect: bool
 ) -> None:
@@ -160,6 +162,7 @@ def test_those_who_come_later_than_the_next_change_read_the_log_once(
     assert all(v.ok for v in hr.verify(chain))
 
 
+@pytest.mark.long
 def test_what_was_not_published_is_handed_to_nobody(
     hr: Headrace, ns: str, chain: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -116,6 +116,7 @@ def one_that_is_alone_shares_nothing(hr: Headrace, ns: str, names: list[str]) ->
     assert hr.verify(names[0]).ok
 
 
+@pytest.mark.long
 def test_what_comes_and_goes_with_its_parts_needs_nothing_else(
     hr: Headrace, ns: str, names: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -170,6 +171,7 @@ def test_rows_that_nothing_asks_for_are_not_read(hr: Headrace, ns: str, monkeypa
     assert hr.verify(name).ok
 
 
+@pytest.mark.long
 def test_several_may_read_it_at_once(hr: Headrace, ns: str, names: list[str]) -> None:
     before = kept(hr)
     for turn in (1, 2):

@@ -33,7 +33,7 @@ def whole(mirrors: Mirrors) -> None:
     assert sum(mirrors.total(name, "amount") for name in list(NAMES)[:2]) == TOTAL, "a transfer is seen half"
 
 
-@pytest.mark.parametrize("way", [PostgresCapture, TriggerCapture, AutoCapture])
+@pytest.mark.parametrize("way", [PostgresCapture, TriggerCapture, pytest.param(AutoCapture, marks=pytest.mark.long)])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_nothing_is_lost_doubled_or_torn(
     server: LogicalServer, tmp_path: Path, seed: int, way: Way, monkeypatch: pytest.MonkeyPatch

@@ -80,7 +80,7 @@ def source(server: LogicalServer, folder: Path, *names: str) -> Source:
     return made
 
 
-@pytest.mark.parametrize("written", [0, 50_000])
+@pytest.mark.parametrize("written", [0, pytest.param(50_000, marks=pytest.mark.long)])
 def test_a_cold_copy_that_was_put_back(own: LogicalServer, tmp_path: Path, written: int) -> None:
     """Also where more was written there than had been lost; but not where nothing was landed since the copy."""
     of = source(own, tmp_path, *WAYS, "wal_still", "trigger_still", "auto_still")

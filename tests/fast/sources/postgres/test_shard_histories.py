@@ -31,7 +31,10 @@ ACTIONS = st.one_of(
 _numbers = itertools.count(1)
 
 
-@pytest.mark.parametrize("ways", [("wal", "wal"), ("wal", "trigger")], ids="-".join)
+@pytest.mark.parametrize(
+    "ways",
+    [pytest.param(("wal", "wal"), marks=pytest.mark.long, id="wal"), pytest.param(("wal", "trigger"), id="both")],
+)
 @settings(
     max_examples=EXAMPLES,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],

@@ -535,8 +535,15 @@ def test_tables_are_added_on_all_shards_or_on_none(urls: dict[str, str], tmp_pat
     source.capture().remove()
 
 
-@pytest.mark.parametrize("way", ["wal", "trigger"])
-@pytest.mark.parametrize("landed", [True, False])
+@pytest.mark.parametrize(
+    ("way", "landed"),
+    [
+        ("wal", True),
+        ("trigger", False),
+        pytest.param("wal", False, marks=pytest.mark.long),
+        pytest.param("trigger", True, marks=pytest.mark.long),
+    ],
+)
 def test_tables_and_shards_are_added_after_tables_were_renamed_and_dropped(
     server: LogicalServer, urls: dict[str, str], tmp_path: Path, way: str, landed: bool
 ) -> None:

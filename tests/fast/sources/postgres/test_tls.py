@@ -38,7 +38,14 @@ def told(url: str, folder: Path) -> str:
 
 
 @pytest.mark.parametrize("way", [PostgresCapture, TriggerCapture])
-@pytest.mark.parametrize("mode", ["sslmode=require", f"sslmode=verify-ca&{OURS}", f"sslmode=verify-full&{OURS}"])
+@pytest.mark.parametrize(
+    "mode",
+    [
+        "sslmode=require",
+        pytest.param(f"sslmode=verify-ca&{OURS}", marks=pytest.mark.long),
+        f"sslmode=verify-full&{OURS}",
+    ],
+)
 def test_captured_over_tls(encrypted: str, tmp_path: Path, mode: str, way: Way) -> None:
     with connected(encrypted + mode) as connection:
         assert connection.pgconn.ssl_in_use

@@ -56,6 +56,16 @@ def test_versions_superseded_before_a_time_go_but_for_the_newest(catalog: Catalo
     assert see(catalog, ORDERS, 77) == 10
 
 
+def test_a_version_of_the_future_keeps_no_others(catalog: Catalog, clock: ManualClock) -> None:
+    seen(catalog, clock, 2, ORDERS)
+    clock.advance(1_000_000)
+    see(catalog, ORDERS, 1)
+    clock.advance(-1_000_000)
+    seen(catalog, clock, 7, ORDERS)
+    assert catalog.forget_versions(at(10_000)) == 6
+    assert numbers(catalog, ORDERS) == [[6, 7, 8, 9]]
+
+
 def test_what_a_frontier_or_a_gate_needs_stays(catalog: Catalog, iceberg, clock: ManualClock) -> None:
     create(catalog, REVENUE, ORDERS)
     create(catalog, TOP, ORDERS)

@@ -1,6 +1,7 @@
 """What one publication shows, and everything that makes it show nothing."""
 
 import dataclasses
+import datetime as dt
 
 import pytest
 from catalog_kit.clock import ManualClock
@@ -13,6 +14,7 @@ from headrace.catalog import (
     Definition,
     FrontierMove,
     NewVersion,
+    Observation,
     Publication,
     RefreshMode,
     Rename,
@@ -143,10 +145,28 @@ def test_twice_is_once(ready: Catalog, iceberg: Iceberg) -> None:
     assert ready.settle(publication.uuid) == ready.publication(publication.uuid) == record
 
 
-def test_publication_times_never_go_back(ready: Catalog, iceberg: Iceberg, clock: ManualClock) -> None:
+def test_publication_times_do_not_go_back_where_clocks_differ_a_little(
+    ready: Catalog, iceberg: Iceberg, clock: ManualClock
+) -> None:
     first = ready.publish(refresh(ready, iceberg, 1, REVENUE))
-    clock.advance(-3600)
+    clock.advance(-60)
     assert ready.publish(refresh(ready, iceberg, 2, REVENUE)).published_at == first.published_at
+
+
+def test_a_clock_that_was_wrong_is_not_followed(ready: Catalog, iceberg: Iceberg, clock: ManualClock) -> None:
+    """By its time nothing that is published until then would ever be late."""
+    clock.advance(18_000)
+    ready.publish(refresh(ready, iceberg, 1, REVENUE))
+    see(ready, ORDERS, 5)
+    clock.advance(-18_000)
+    right = ready.publish(refresh(ready, iceberg, 2, REVENUE))
+    assert right.published_at == clock.now()
+    with ready.reading() as reader:
+        found = {name: reader.versions_as_of(clock.now())[name].version for name in (REVENUE,)}
+    assert found == {REVENUE: 1}, "the last one by then"
+    future = clock.now() + dt.timedelta(hours=5)
+    (seen,) = ready.observe([Observation(ORDERS, 9, "uuid", committed_at=future)])
+    assert seen.committed_at == clock.now()
 
 
 def test_a_lost_lease_publishes_nothing(ready: Catalog, iceberg: Iceberg, clock: ManualClock) -> None:

@@ -105,7 +105,7 @@ def test_when_snapshots_were_shown_first(catalog: Catalog, clock: ManualClock) -
 def test_times_that_name_no_zone_are_refused(catalog: Catalog) -> None:
     with pytest.raises(Exception, match="no time zone"):
         catalog.observe([Observation(ORDERS, 1, committed_at=dt.datetime(2026, 1, 1))])
-    there = dt.datetime(2026, 1, 1, 12, tzinfo=dt.timezone(dt.timedelta(hours=5)))
+    there = dt.datetime(2026, 1, 1, 2, tzinfo=dt.timezone(dt.timedelta(hours=5)))
     seen = catalog.observe([Observation(ORDERS, 1, committed_at=there)])[0]
     stored = catalog.version_at(ORDERS, 0).committed_at
     assert seen.committed_at == stored == there

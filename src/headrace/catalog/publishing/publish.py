@@ -51,6 +51,10 @@ class Elsewhere:
     decided: bool = False
 
 
+APART = dt.timedelta(minutes=1)
+"""Clocks of hosts may differ by so much."""
+
+
 def publish(
     database: Database,
     publication: Publication,
@@ -152,10 +156,11 @@ def _named(publication: Publication) -> set[TableName]:
 def _open(connection: Connection, publication: Publication, now: dt.datetime) -> PublicationRecord:
     """Number the publication.
 
-    Its time never goes back, even when hosts with different clocks take turns.
+    Its time does not go back when hosts take turns whose clocks differ a little. The time of a clock that was wrong and
+    was put right is left: by it, all that is published until then would be of the future, and nothing would be late.
     """
     last = next(iter(versions.publications(connection, 1)), None)
-    moment = now if last is None else max(now, last.published_at)
+    moment = now if last is None or last.published_at - now > APART else max(now, last.published_at)
     values = {"uuid": publication.uuid, "published_at": moment}
     key = connection.execute(sa.insert(t.publication).values(values)).inserted_primary_key
     assert key is not None

@@ -69,10 +69,18 @@ def _next(observation: Observation, head: Version | None, now: dt.datetime) -> V
         version=0 if head is None else head.version + 1,
         snapshot_id=observation.snapshot_id,
         row_count=observation.row_count,
-        committed_at=observation.committed_at or now,
+        committed_at=_passed(observation.committed_at or now, now),
         publication_id=None,
         table_uuid=uuid,
     )
+
+
+def _passed(at: dt.datetime, now: dt.datetime) -> dt.datetime:
+    """Return a time, but none of the future.
+
+    Whose clock is ahead commits there, and no reader would be behind until then.
+    """
+    return at if at.tzinfo is None else min(at, now)  # the former is refused
 
 
 def _row(version: Version, relation_id: int) -> dict[str, object]:

@@ -6,7 +6,6 @@ Of a relation they go from the oldest on: numbers have no gaps but before the fi
 from __future__ import annotations
 
 import datetime as dt
-from itertools import pairwise
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -79,7 +78,7 @@ def _forget_of(database: Database, relation: int, before: dt.datetime, dry_run: 
                 chosen = _OF.relation_id == relation, _OF.version.between(gone[0], gone[-1])
                 connection.execute(sa.delete(t.version).where(*chosen))
         count += len(gone)
-        more = len(gone) == AT_ONCE
+        more = bool(gone)
         after = gone[-1] if gone else after
     return count
 
@@ -94,12 +93,9 @@ def _superseded(connection: Connection, relation: int, before: dt.datetime, afte
     needed = [number for query in _NEEDED if (number := connection.execute(query, given).scalar()) is not None]
     first = min([past, *needed])
     rows = connection.execute(_OLDEST.limit(AT_ONCE + 1), given).all()
-    gone: list[int] = []
-    for (version, _), (_, superseded_at) in pairwise(rows):
-        if superseded_at >= before or version >= first:
-            break
-        gone.append(version)
-    return gone
+    # some may be of the future, by a clock that was wrong: what is older than one of the past is superseded
+    last = max((version for version, committed_at in rows if committed_at < before), default=-1)
+    return [version for version, _ in rows if version < min(first, last)]
 
 
 def _forget_publications(database: Database, before: dt.datetime) -> None:

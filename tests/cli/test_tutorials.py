@@ -32,7 +32,13 @@ def typist(tmp_path: Path) -> Typist:
     return Typist(folder, kept | FOR_FEW_ROWS | {"PATH": path, "PYTHONPATH": str(ROOT / "src"), "NO_COLOR": "1"})
 
 
-@pytest.mark.parametrize("page", TUTORIALS)
+LATER = ("docs/from-spark-sql.md",)
+"""Left to `make test-long`: the other two have its commands, and its statements are those of tests/pipeline."""
+
+
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, marks=[pytest.mark.long] if page in LATER else []) for page in TUTORIALS]
+)
 def test_a_tutorial_can_be_followed_as_it_is_written(typist: Typist, page: str) -> None:
     try:
         assert typist.follow(ROOT / page) > 5

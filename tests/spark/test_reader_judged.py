@@ -83,7 +83,7 @@ def test_spark_and_the_reader_know_the_same_names(court: Court) -> None:
     both = 0
     for number, suite in enumerate(suites()):
         court.sit(suite)
-        for query in one_in(2, list(suite.queries.values()), number % 2):
+        for query in one_in(4, list(suite.queries.values()), number % 4):
             for variant in renamed(query, suite.columns(query), Random(query), VARIANTS):
                 found, classes, read = _variant(court, variant, suite.columns(variant))
                 occurred |= classes

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from functools import partial
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -13,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from headrace.api.facade import Headrace
 from headrace.errors import HeadraceError
 from headrace.lake import apply_change
+from headrace.lake.files import durable_files
 from headrace.landing import mirrors
 from headrace.reasons import FullReason
 from headrace.sources.postgres.wal.wal_capture import PostgresCapture
@@ -23,7 +25,12 @@ def rows(hr: Headrace, table: str) -> list[tuple[object, ...]]:
 
 
 @pytest.mark.parametrize("way", [pytest.param("wal", marks=pytest.mark.long), "trigger"])
-def test_a_transfer_is_never_seen_half(hr: Headrace, ns: str, url: str, db: psycopg.Connection, way: str) -> None:
+def test_a_transfer_is_never_seen_half(
+    hr: Headrace, ns: str, url: str, db: psycopg.Connection, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flushed: list[Path] = []
+    flush = durable_files._flush
+    monkeypatch.setattr(durable_files, "_flush", lambda path: (flush(path), flushed.append(path)))
     for table in ("here", "there"):
         db.execute(f"CREATE TABLE {table} (id int PRIMARY KEY, owner text, amount numeric(12,2))")
         db.execute(f"INSERT INTO {table} SELECT g, 'o' || g % 3, 100 FROM generate_series(1, 50) g")
@@ -49,6 +56,10 @@ def test_a_transfer_is_never_seen_half(hr: Headrace, ns: str, url: str, db: psyc
     expected = db.execute("SELECT id, owner, amount FROM here").fetchall()
     assert rows(hr, f"{source}.here") == sorted(expected, key=repr)
     assert hr.refresh(f"{ns}.both").mode.value == "NO_CHANGE"
+    written = set(Path(hr.settings.warehouse).glob(f"{source}*/**/[!.]*"))
+    assert len(written) > 20
+    left = {path.name[:6] for path in written - set(flushed)}
+    assert left <= {"00000-"}, "the database has let go of the changes; of the empty table nothing is read"
     with pytest.raises(HeadraceError, match="HAS_CONSUMERS"):
         hr.sql(f"DROP SOURCE {source}")
     hr.drop_stream_table(f"{ns}.both", cascade=True)

@@ -28,6 +28,13 @@ CODES = (
         retry="yes",
     ),
     ErrorCode(
+        "FILES_NOT_FLUSHED",
+        message="Files of a landing could not be written to the disk for good, so nothing was published.",
+        cause="The disk of the warehouse fails, or something deletes files there.",
+        remedy="Look at both. The source still has the changes.",
+        retry="yes",
+    ),
+    ErrorCode(
         "FILE_MISSING",
         message="A file that a table needs is missing.",
         cause="Something deleted files of the warehouse.",

@@ -8,8 +8,8 @@ from typing import Any
 from headrace.lake.files.avro import read_avro
 from headrace.lake.metadata import TableMeta, read_bytes
 
-_DELETED = 2
-"""Status of an entry whose file is gone, by Iceberg's specification."""
+_ADDED, _DELETED = 1, 2
+"""Statuses of entries whose files are new, and gone, by Iceberg's specification."""
 
 
 def manifest_list(meta: TableMeta, snapshot: int) -> str:
@@ -46,3 +46,14 @@ def live_files(manifest: str) -> Iterator[dict[str, Any]]:
         manifest: Its path.
     """
     return (entry["data_file"] for entry in read_avro(read_bytes(manifest)) if entry["status"] != _DELETED)
+
+
+def added_files(manifest: str) -> Iterator[dict[str, Any]]:
+    """Return the files that came with the snapshot which a manifest was written for.
+
+    Errors as of `manifests`.
+
+    Args:
+        manifest: Its path.
+    """
+    return (entry["data_file"] for entry in read_avro(read_bytes(manifest)) if entry["status"] == _ADDED)

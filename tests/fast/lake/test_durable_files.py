@@ -1,0 +1,49 @@
+"""Files that a table gains are found, and flushed with the folders that they are entered in."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog.memory import InMemoryCatalog
+
+from headrace.lake.files import durable_files
+from headrace.lake.metadata import read_metadata
+from headrace.sources.lakehouse.written_files import files_written
+
+ROWS = pa.table({"a": [1, 2], "g": ["x", "y"]})
+
+
+def test_files_that_a_snapshot_brings_are_found(tmp_path: Path) -> None:
+    catalog = InMemoryCatalog("c", warehouse=str(tmp_path))
+    catalog.create_namespace("n")
+    table = catalog.create_table("n.t", ROWS.schema)
+    found: set[str] = set()
+    before = None
+    for _ in range(3):
+        table.append(ROWS)
+        after = read_metadata(table.metadata_location)
+        gained = set(files_written(before, after))
+        assert len(gained) == 4, "metadata, a list, a manifest and data"
+        assert not gained & found
+        found |= gained
+        before = after
+    assert set(files_written(None, after)) > {after.metadata_location, *files_written(before, after)}
+    catalog.close()
+
+
+def test_folders_may_be_new_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    flushed: list[str] = []
+    fsync = os.fsync
+    monkeypatch.setattr(os, "fsync", lambda at: (fsync(at), flushed.append(os.readlink(f"/proc/self/fd/{at}"))))
+    file = tmp_path / "n" / "t" / "data" / "g=x" / "1.parquet"
+    file.parent.mkdir(parents=True)
+    file.write_text("…")
+    durable_files.flush({f"file:{tmp_path}/n/t": [f"file://{file}"], "s3://b/t": ["s3://b/t/1.parquet"]})
+    assert flushed[0] == str(file)
+    assert set(flushed) == {str(file), *(str(tmp_path / each) for each in ("n", "n/t", "n/t/data", "n/t/data/g=x"))}
+    with pytest.raises(FileNotFoundError):
+        durable_files.flush({str(tmp_path): [str(tmp_path / "gone")]})
+    durable_files.flush({})

@@ -1,4 +1,4 @@
-"""Has files of a local warehouse outlast a failure of power, as those of object stores do by themselves."""
+"""Has files of a local warehouse outlast a failure of power, as object stores do by themselves."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _THREADS = 16
 
 
 def flush(written: Mapping[str, Iterable[str]]) -> None:
-    """Have files be on the disk, and in their folders there; those that are not local are left alone.
+    """Have local files be on the disk, and in their folders there; others are left alone.
 
     Args:
         written: The files of each table, by the folder of the table. Folders between it and the files may be new, and

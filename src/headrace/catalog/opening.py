@@ -109,12 +109,15 @@ def _keep(database: Database, revision: str, now: dt.datetime) -> str:
         return "It was one transaction, so there is nothing to undo; back up the PostgreSQL database by your own means."
     source = database.file
     target = source.with_name(f"{source.name}.backup-{revision}-{now:%Y%m%dT%H%M%S.%fZ}")
+    part = target.with_name(f"{target.name}.part")  # a copy that was cut off must not look like a good one
     try:
-        with contextlib.closing(sqlite3.connect(source)) as old, contextlib.closing(sqlite3.connect(target)) as new:
+        part.touch(mode=source.stat().st_mode & 0o777)
+        with contextlib.closing(sqlite3.connect(source)) as old, contextlib.closing(sqlite3.connect(part)) as new:
             old.backup(new)
-    except sqlite3.Error as error:
+        part.rename(target)
+    except (sqlite3.Error, OSError) as error:
         with contextlib.suppress(OSError):
-            target.unlink()
+            part.unlink()
         raise EnvironmentFault(
             "CATALOG_BACKUP_FAILED",
             f"The catalog must be migrated, but its backup {target} could not be written; nothing was changed.",

@@ -22,6 +22,9 @@ FAILED = 1
 INTERRUPTED = 130
 """Exit status after Ctrl-C, as shells have it: 128 and the number of SIGINT."""
 
+MOST_TRACES = 100
+"""Traces of internal errors that a project keeps, the newest ones."""
+
 RETRY = "The same may succeed when it is tried again."
 """Said of errors that are retryable."""
 
@@ -89,12 +92,19 @@ def _write_log(error: Exception, asked: Invocation) -> Path | None:
     name = f"{dt.datetime.now():%Y%m%d-%H%M%S-%f}.log"
     with suppress(HeadraceError, OSError):  # no project, or its disk is the trouble
         folder = asked.root() / ".headrace" / "log"
-        folder.mkdir(parents=True, exist_ok=True)
-        file = folder / name
-        file.write_text(text, encoding="utf-8")
-        return file
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _write_own(folder / name, text)
+        for old in sorted(folder.glob("*.log"))[:-MOST_TRACES]:
+            old.unlink(missing_ok=True)
+        return folder / name
     with suppress(OSError):
         file = Path(tempfile.gettempdir()) / f"headrace-{name}"
-        file.write_text(text, encoding="utf-8")
+        _write_own(file, text)
         return file
     return None
+
+
+def _write_own(file: Path, text: str) -> None:
+    """Write a file that nobody else may read: errors show values."""
+    file.touch(mode=0o600, exist_ok=False)
+    file.write_text(text, encoding="utf-8")

@@ -206,6 +206,16 @@ def test_a_backup_that_cannot_be_written_changes_nothing(tmp_path: Path) -> None
     assert "hr_published" not in older.tables(f"sqlite:///{file}")
 
 
+def test_a_backup_is_for_those_who_may_read_the_catalog(tmp_path: Path) -> None:
+    file = tmp_path / "headrace.db"
+    older.make(f"sqlite:///{file}", REVISIONS[0])
+    file.chmod(0o600)
+    Catalog.open(f"sqlite:///{file}").close()
+    (backup,) = tmp_path.glob("headrace.db.backup-*")
+    assert backup.stat().st_mode & 0o777 == 0o600
+    assert not backup.name.endswith(".part")
+
+
 def test_a_newer_catalog_is_refused_and_not_touched(url: str) -> None:
     older.pretend(url, "9999")
     error = failure(url)

@@ -169,6 +169,11 @@ def test_a_defect_is_one_line_and_its_trace_goes_to_a_file(
     error = json.loads(run("status", "-p", project, "--json").stderr)["error"]
     assert error["code"] == "INTERNAL_ERROR"
     assert Path(error["log"]).is_file()
+    assert Path(error["log"]).stat().st_mode & 0o777 == 0o600, "errors show values"
+    monkeypatch.setattr("headrace.cli.failures.MOST_TRACES", 1)
+    run("status", "-p", project)
+    (newest,) = (project / ".headrace" / "log").iterdir()
+    assert newest.name > Path(error["log"]).name
 
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")

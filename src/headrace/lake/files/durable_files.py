@@ -1,4 +1,4 @@
-"""Has files of a local warehouse outlast a failure of power, as object stores do by themselves."""
+"""Has files of a local warehouse outlast a failure of power, as those of stores do."""
 
 from __future__ import annotations
 

@@ -23,6 +23,10 @@ its query stands whatever became of the columns:
 
 Rows that are wrong because of this are never landed: the table's shape is another one, so it is taken anew.
 
+Texts of users' types are what the server itself writes of them, by the types' output functions, as COPY and the log
+have them. A cast to text would call a function that the type's owner may have made, with our rights, and may give
+another text. For the same reason all functions look for operators in `pg_catalog` only.
+
 A row filter is a condition in the names of the captured columns, asked of these values rather than of the table's own
 columns, for the same reason. Old and new rows are asked one by one, so that a row which an update takes into the filter
 is inserted, and one which it takes out is deleted.
@@ -43,9 +47,19 @@ from headrace.sources.postgres.type_mapping import place_of
 MOMENTS, EMPTIED, LANDINGS = "moments", "emptied", "landings"
 """The sequence, the table of TRUNCATEs, and the one in which landings leave a row (`witness.py`)."""
 
+BEGINNING = "b"
+"""The first letter of functions that note when a TRUNCATE begins."""
+
 _STORAGE = (
     "autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_insert_threshold = -1"
 )
+_WRITTEN = "CASE WHEN pg_catalog.num_nulls({0}) = 0 THEN pg_catalog.format('%s', {0}) END"
+"""SQL of a value as its type's output function writes it. A row of NULLs `IS NULL`, and is none."""
+
+CAST_BEFORE = '"::pg_catalog.text'
+"""A part of the SQL of functions by which texts were once captured, behind the name of a column."""
+
+_SEARCH_PATH = " SET search_path = pg_catalog, pg_temp"
 _SETTINGS = ("datestyle", "intervalstyle", "timezone", "bytea_output", "extra_float_digits")
 _TRIGGERS = (
     ("i", "INSERT", "NEW TABLE AS new_rows", ((1, "new_rows"),)),
@@ -162,8 +176,6 @@ def functions(schema: str, suffix: str, table: RemoteTable, held: Sequence[Store
     """
     plain = table.filter is None and all(h.settled for h in held)
     settings = "" if plain else "".join(f" SET {n} = '{OPTIONS[n]}'" for n in _SETTINGS)
-    if table.filter is not None:  # whoever writes, its names mean PostgreSQL's own
-        settings += " SET search_path = pg_catalog, pg_temp"
     missing = sql.SQL(", ").join(
         sql.SQL("NULL::{} AS {}").format(sql.Identifier("pg_catalog", h.type), sql.Identifier(c.name))
         for c, h in zip(table.columns, held, strict=True)
@@ -175,10 +187,20 @@ def functions(schema: str, suffix: str, table: RemoteTable, held: Sequence[Store
             "FROM (SELECT {}) AS missing, LATERAL ({}) AS r;"
         ).format(changes_of(schema, suffix), missing, rows)
         yield from _function(schema, f"{kind}_{suffix}", body, settings)
-    emptied = sql.SQL("INSERT INTO {} VALUES (pg_catalog.pg_current_xact_id(), {}__hr_moment, {});")
-    for kind, sign in (("b", "-"), ("x", "")):
-        body = emptied.format(sql.Identifier(schema, EMPTIED), sql.SQL(sign), sql.Literal(suffix))
-        yield from _function(schema, f"{kind}_{suffix}", body, "")
+    yield from beginning(schema, suffix)
+    yield from _emptying(schema, suffix, "x", "")
+
+
+def beginning(schema: str, suffix: str) -> Iterator[sql.Composed]:
+    """Yield statements that make the function which notes when a TRUNCATE begins."""
+    yield from _emptying(schema, suffix, BEGINNING, "-")
+
+
+def _emptying(schema: str, suffix: str, kind: str, sign: str) -> Iterator[sql.Composed]:
+    body = sql.SQL("INSERT INTO {} VALUES (pg_catalog.pg_current_xact_id(), {}__hr_moment, {});").format(
+        sql.Identifier(schema, EMPTIED), sql.SQL(sign), sql.Literal(suffix)
+    )
+    yield from _function(schema, f"{kind}_{suffix}", body, "")
 
 
 def _rows(schema: str, table: RemoteTable, held: Sequence[StoredColumn], op: int, relation: str) -> sql.Composed:
@@ -186,7 +208,7 @@ def _rows(schema: str, table: RemoteTable, held: Sequence[StoredColumn], op: int
     for number, (column, h) in enumerate(zip(table.columns, held, strict=True)):
         name = sql.Identifier(column.name)
         if h.converted:
-            value = sql.SQL("{}::pg_catalog.text").format(name)
+            value = sql.SQL(_WRITTEN).format(name)
         else:  # '0' is of a type yet to be found: it settles which function is meant where several would do
             value = sql.SQL("{}({}, '0')").format(_keeper(schema, h.type), name)
         place = sql.Identifier(place_of(number))
@@ -215,10 +237,14 @@ def _function(schema: str, name: str, body: sql.Composed, settings: str) -> Iter
 
 
 def _trigger_function(schema: str, name: str, text: sql.Composed, settings: str) -> Iterator[sql.Composed]:
-    """Yield statements that make a trigger function; it writes with our rights."""
+    """Yield statements that make a trigger function; it writes with our rights.
+
+    Whoever writes to the table, names of operators mean PostgreSQL's own there.
+    """
     function = sql.Identifier(schema, name)
     yield sql.SQL(
-        "CREATE OR REPLACE FUNCTION {} () RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER" + settings + " AS {}"
+        f"CREATE OR REPLACE FUNCTION {{}} () RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER{_SEARCH_PATH}{settings}"
+        " AS {}"
     ).format(function, sql.Literal(text.as_string(None)))
     yield sql.SQL("REVOKE ALL ON FUNCTION {} () FROM PUBLIC").format(function)
 

@@ -20,7 +20,13 @@ from headrace.sources.postgres.connection import Connection
 from headrace.sources.postgres.remote_tables import RemoteTable
 from headrace.sources.postgres.triggers import change_tables
 from headrace.sources.postgres.triggers.trigger_requirements import change_tables as change_tables_of
-from headrace.sources.postgres.triggers.trigger_requirements import described, fitness, functions, strays
+from headrace.sources.postgres.triggers.trigger_requirements import (
+    described,
+    fitness,
+    functions,
+    strays,
+    unsettled_beginnings,
+)
 
 BRIEFLY = "200ms"
 """Time for which an attempt may keep others waiting."""
@@ -126,6 +132,20 @@ def remove(connection: Connection, schema: str, patience: float | None = None) -
     names = [sql.SQL("FUNCTION IF EXISTS {}").format(sql.Identifier(schema, f)) for f in functions(connection, schema)]
     for what in (*names, sql.SQL("SCHEMA IF EXISTS {}").format(sql.Identifier(schema))):
         patiently(connection, partial(_drop, connection, what), patience)
+
+
+def settle_beginnings(connection: Connection, schema: str) -> None:
+    """Give functions of a former version the search path that they have now.
+
+    No table's capture is marked by them, so that this is not taken for somebody else's work.
+
+    Args:
+        connection: To the server.
+        schema: The source's schema there.
+    """
+    for suffix in unsettled_beginnings(connection, schema):
+        for statement in change_tables.beginning(schema, suffix):
+            connection.execute(statement)
 
 
 def withdraw(connection: Connection, schema: str, suffixes: Collection[str]) -> None:

@@ -61,7 +61,7 @@ from headrace.sources.postgres.triggers.change_tables import (
 )
 from headrace.sources.postgres.triggers.row_conditions import as_read
 from headrace.sources.postgres.triggers.tampering import deleted_changes, what_happened, what_is_missing
-from headrace.sources.postgres.triggers.trigger_requirements import fitness, installed
+from headrace.sources.postgres.triggers.trigger_requirements import casting, fitness, installed
 from headrace.sources.postgres.triggers.trim import trim_change_tables
 from headrace.sources.postgres.triggers.truncations import Truncation, truncations
 from headrace.sources.postgres.wal import log_witness, slots
@@ -210,6 +210,7 @@ class TriggerCapture(PostgresCapture):
         """Delete landed changes, and the capture of tables without a mirror."""
         with connected(self._what.url) as connection:
             self._withdraw_strange(connection)
+            install_triggers.settle_beginnings(connection, self._schema)
             trim_change_tables(connection, self._schema, position["snapshot"])
 
     def tidy(self) -> None:
@@ -320,6 +321,8 @@ class TriggerCapture(PostgresCapture):
         """Return the tables, by oid, whose changes bring their mirrors up to date."""
         emptied = self._emptied(connection, position, self._what.known)
         unclear = {self._what.known[n].oid for n, truncation in emptied.items() if not truncation.clear}
+        cast = casting(connection, self._schema)  # texts that a type's owner may have had written otherwise
+        unclear |= {table.oid for name, table in self._what.known.items() if self._suffix(name) in cast}
         return {f.table.oid for f in found if f.table.same_shape(self._known[f.table.oid])} - unclear
 
     def _read(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from headrace.sources.postgres.connection import Connection, in_motion
-from headrace.sources.postgres.triggers.change_tables import StoredColumn
+from headrace.sources.postgres.triggers.change_tables import BEGINNING, CAST_BEFORE, StoredColumn
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +155,26 @@ def functions(connection: Connection, schema: str) -> list[str]:
         "WHERE n.nspname = %s AND p.prorettype = 'trigger'::regtype"
     )
     return [str(row[0]) for row in connection.execute(found, (schema,)).fetchall()]
+
+
+_CASTING = """
+SELECT DISTINCT right(p.proname, 16) FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
+WHERE n.nspname = %s AND p.prorettype = 'trigger'::regtype AND strpos(p.prosrc, %s) > 0
+"""
+_UNSETTLED = """
+SELECT right(p.proname, 16) FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
+WHERE n.nspname = %s AND p.prorettype = 'trigger'::regtype AND left(p.proname, 2) = %s AND p.proconfig IS NULL
+"""
+
+
+def casting(connection: Connection, schema: str) -> frozenset[str]:
+    """Return tables, by suffix, of which functions of a former version cast values of users' types to text."""
+    return frozenset(str(row[0]) for row in connection.execute(_CASTING, (schema, CAST_BEFORE)).fetchall())
+
+
+def unsettled_beginnings(connection: Connection, schema: str) -> list[str]:
+    """Return tables, by suffix, whose function for the beginning of a TRUNCATE has the caller's search path."""
+    return [str(row[0]) for row in connection.execute(_UNSETTLED, (schema, f"{BEGINNING}_")).fetchall()]
 
 
 @dataclass(frozen=True, slots=True)

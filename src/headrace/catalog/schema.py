@@ -328,6 +328,14 @@ pinned = sa.Table(
 )
 """Sources that have tags of this project, by name: nothing else may be known any more of what nobody reads."""
 
+maintained = sa.Table(
+    "hr_maintained",
+    metadata,
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("at", UtcTime, nullable=False),
+)
+"""When a table's last turn began in the maintenance of schedules; without a name, when all of them had theirs."""
+
 watermark_group = sa.Table(
     "hr_watermark_group",
     metadata,

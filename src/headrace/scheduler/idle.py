@@ -2,6 +2,9 @@
 
 Where something always is due, files and snapshots would pile up. So maintenance that has waited for a moment of quiet
 for as long as there is between two times is done beside refreshes, under the leases of its tables.
+
+That a table's turn begins is noted before it does: where the process ends within it, whoever comes next goes on with
+the other tables, and this one comes last.
 """
 
 from __future__ import annotations
@@ -23,10 +26,14 @@ from headrace.scheduler.patience import Patience
 from headrace.scheduler.work import Worker
 
 RESOURCE = "maintenance"
-"""Its lease; its last sign of life is when maintenance was done last, by whom ever."""
+"""Its lease."""
 
-AGAIN_SECONDS = 60.0
-"""After it was not this scheduler's turn, or something went wrong, it asks again then."""
+AGAIN_SECONDS, MOST_SECONDS = 60.0, 3600.0
+"""After it was not this scheduler's turn, or something went wrong, it asks again then; after more and more time where
+it goes wrong again."""
+
+APART = dt.timedelta(minutes=1)
+"""Clocks may differ by so much; later times are of one that was wrong, and say nothing."""
 
 WAIT_SECONDS = 600.0
 """Maintenance that is overdue waits for so long for a table that is being refreshed."""
@@ -68,7 +75,8 @@ class Idle:
         self._ask_after = self._ask_busy_after = 0.0
         self._since: dt.datetime | None = None
         self._overdue = False
-        self._done: set[TableName] = set()
+        self._turns: dict[TableName | None, dt.datetime] = {}
+        self._failures = 0
         self._at: TableName | None = None
         self._left = False
         self._thread: threading.Thread | None = None
@@ -101,28 +109,36 @@ class Idle:
     def _due_since(self, every: float) -> dt.datetime | None:
         """Return since when it is time; None while it is not, or while somebody is at it."""
         with self._catalog.reading() as reader:
-            lease = next((x for x in reader.leases() if x.resource == RESOURCE), None)
             held = RESOURCE in reader.held_resources()  # whoever died meanwhile has never given it back
-        if lease is None or self._done:
-            return self._since or self._clock.now()
-        due = lease.heartbeat_at + dt.timedelta(seconds=every)
-        return None if held or due > self._clock.now() else due
+        now = self._clock.now()
+        self._turns = {n: at for n, at in self._catalog.maintenance_turns().items() if at <= now + APART}
+        if held:
+            return None
+        if None not in self._turns:
+            return self._since or now
+        due = self._turns[None] + dt.timedelta(seconds=every)
+        return None if due > now else due
 
     def _goes_on(self) -> bool:
         return not self._over.is_set() and (self._overdue or self._quiet())
 
     def _maintain(self) -> None:
+        assert self._every is not None
         until = 0.0
+        period = dt.timedelta(seconds=self._every)
+        # those who had their turn since then were given it in this pass, by this process or a former one
+        since = self._turns[None] + period if None in self._turns else self._clock.now() - period
 
         def waits() -> bool:
             return self._overdue and not self._over.is_set() and time.monotonic() < until
 
         def turn(name: TableName) -> bool:
             nonlocal until
-            if name in self._done or not self._goes_on():
+            if (name in self._turns and self._turns[name] >= since) or not self._goes_on():
                 return False
             until = time.monotonic() + WAIT_SECONDS
-            self._done.add(name)
+            self._turns[name] = self._clock.now()
+            self._catalog.note_maintenance_turn(name, self._turns[name])
             self._at = name
             return True
 
@@ -135,14 +151,21 @@ class Idle:
             if self._at is not None:
                 self._spark.found()
             self._catalog.forget_events(self._clock.now() - KEPT)
-            if self._goes_on():
+            if self._goes_on():  # else the rest comes when it is quiet again
                 self._since = None
-                self._done.clear()  # else the rest comes when it is quiet again
+                self._catalog.end_maintenance(self._clock.now(), since)
+            self._failures = 0
         except HeadraceError as error:
             if error.code != "LEASE_HELD" and not self._left:
-                self._events.emit(
-                    Notice(f"Maintenance failed, and will be tried again. [{error.code}] {error.message}")
-                )
+                self._put_off(error)
         except Exception:  # the catalog and Spark are closed behind one that was left
             if not self._left:
                 raise
+
+    def _put_off(self, error: HeadraceError) -> None:
+        """Try again later, and say so the first time."""
+        if not self._failures:
+            self._events.emit(Notice(f"Maintenance failed, and will be tried again. [{error.code}] {error.message}"))
+        self._failures += 1
+        again = time.monotonic() + min(AGAIN_SECONDS * 2 ** (self._failures - 1), MOST_SECONDS)
+        self._ask_after, self._ask_busy_after = max(self._ask_after, again), max(self._ask_busy_after, again)

@@ -1011,6 +1011,82 @@ def test_maintenance_makes_way(lake_, catalog):
     assert len(worker.maintained) == 4
 
 
+def maintaining(catalog, worker, ahead=0.0, events=None):
+    """One pass of another process, as far as it comes."""
+    idle = Idle(
+        catalog,
+        worker,
+        events or Events(),
+        ClockAhead(ahead),
+        3600.0,
+        lambda: True,
+        threading.Event(),
+        LostSpark(Events()),
+    )
+    idle.consider()
+    idle.end(Patience(Events(), 180))
+    return idle
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_maintenance_that_is_cut_off_goes_on_behind_the_table_that_cut_it_off(lake_, catalog):
+    define(catalog, "b: a; c: a; d: a")
+    worker = PublishingWorker(lake_, catalog)
+    worker.maintained = Deadly("c")
+    maintaining(catalog, worker)
+    assert worker.maintained == ["b", "c"]  # and was killed within c
+    maintaining(catalog, worker)
+    assert worker.maintained[2:] == ["d"]
+    maintaining(catalog, worker)
+    assert len(worker.maintained) == 3, "all had their turn"
+    for _ in range(2):
+        maintaining(catalog, worker, ahead=4000)
+    assert worker.maintained[3:] == ["b", "c", "d"]
+    maintaining(catalog, worker, ahead=4100)
+    assert len(worker.maintained) == 6
+    drop_stream_table(catalog, full("d"))
+    maintaining(catalog, PublishingWorker(lake_, catalog), ahead=9000)
+    assert {name and name.table for name in catalog.maintenance_turns()} == {None, "b", "c"}
+
+
+class Deadly(list):
+    """What a worker has maintained, which ends when it comes to a table."""
+
+    def __init__(self, name):
+        super().__init__()
+        self.name = name
+
+    def append(self, name):
+        super().append(name)
+        if name == self.name:
+            raise SystemExit
+
+
+def test_maintenance_that_fails_at_once_is_tried_again_soon_and_told_once(lake_, catalog):
+    define(catalog, "b: a")
+    events, told = Events(), []
+    events.subscribe(lambda event: told.append(event.message) if isinstance(event, Notice) else None)
+    worker = PublishingWorker(lake_, catalog)
+    fault = EnvironmentFault("SPARK_UNAVAILABLE", "Spark cannot be started.")
+
+    def fails(wanted, waits):
+        raise fault
+
+    maintain, worker.maintain = worker.maintain, fails
+    idle = maintaining(catalog, worker, events=events)
+    assert 0 < idle._ask_after - time.monotonic() <= 60
+    idle._ask_after = 0.0
+    idle.consider()
+    idle.end(Patience(Events(), 180))
+    assert 60 < idle._ask_after - time.monotonic() <= 120
+    assert ["SPARK_UNAVAILABLE" in message for message in told] == [True]
+    worker.maintain = maintain
+    idle._ask_after = 0.0
+    idle.consider()
+    idle.end(Patience(Events(), 180))
+    assert worker.maintained == ["b"]
+
+
 def test_maintenance_that_is_long_overdue_is_done_beside_refreshes(lake_, catalog):
     """Something always runs: it begins after twice the time, and waits for what is being refreshed."""
     lake_.base("s.a")
@@ -1035,8 +1111,7 @@ def test_maintenance_that_is_long_overdue_is_done_beside_refreshes(lake_, catalo
 
 def test_maintenance_knows_from_former_schedulers_that_it_is_overdue(lake_, catalog):
     define(catalog, "b: a; c: a")
-    with holding_leases(catalog, [RESOURCE]):
-        pass
+    catalog.end_maintenance(NOW, NOW)
     for ahead, done in ((3600 * 1.5, []), (3600 * 2.5, ["b", "c"])):
         worker = PublishingWorker(lake_, catalog)
         idle = Idle(

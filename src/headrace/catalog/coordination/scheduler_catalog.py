@@ -11,7 +11,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from headrace.catalog import schema as t
-from headrace.catalog.coordination import scheduler_rows
+from headrace.catalog.coordination import maintenance_turns, scheduler_rows
 from headrace.catalog.coordination.lease_time import LeaseTime
 from headrace.catalog.coordination.notify import listening, wake
 from headrace.catalog.database import Database
@@ -251,6 +251,26 @@ class SchedulerCatalog:
         """
         with self._database.read() as connection:
             return scheduler_rows.events(connection, after, limit, kinds)
+
+    def maintenance_turns(self) -> Mapping[TableName | None, dt.datetime]:
+        """Return when tables' last turns in maintenance began; under None, when all had been given one."""
+        with self._database.read() as connection:
+            return maintenance_turns.read(connection)
+
+    def note_maintenance_turn(self, name: TableName, at: dt.datetime) -> None:
+        """Note that a table's turn in maintenance begins, so that it is not the first again after a crash."""
+        with self._database.write() as connection:
+            maintenance_turns.note(connection, name, at)
+
+    def end_maintenance(self, at: dt.datetime, since: dt.datetime) -> None:
+        """Note that all tables had their turn.
+
+        Args:
+            at: Now.
+            since: When turns began to be given.
+        """
+        with self._database.write() as connection:
+            maintenance_turns.end(connection, at, since)
 
     def forget_events(self, before: dt.datetime) -> int:
         """Forget events older than that; returns how many."""

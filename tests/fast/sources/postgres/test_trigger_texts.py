@@ -22,7 +22,9 @@ CREATE TABLE t (id int PRIMARY KEY, m mood, f felt, p pair, many several, r mood
 """
 ROWS = """
 INSERT INTO t VALUES (1, 'sad', 'ok', (1, 'ok'), '("{sad,ok}")', '[sad,ok]', 'x'),
-    (2, NULL, NULL, NULL, NULL, NULL, NULL), (3, 'ok', 'ok', (NULL, NULL), '({NULL})', 'empty', ''), (4, 'ok', 'sad', (2, NULL), '({})', '(,ok)', 'y')
+    (2, NULL, NULL, NULL, NULL, NULL, NULL),
+    (3, 'ok', 'ok', (NULL, NULL), '({NULL})', 'empty', ''),
+    (4, 'ok', 'sad', (2, NULL), '({})', '(,ok)', 'y')
 """
 CASTS = """
 CREATE FUNCTION said(mood) RETURNS text LANGUAGE sql AS $$ SELECT 'quite ' || pg_catalog.format('%s', $1) $$;

@@ -16,7 +16,7 @@ _ALL = ""
 
 
 def read(connection: Connection) -> Mapping[TableName | None, dt.datetime]:
-    """Return when tables' last turns began, and, under None, when all of them had been given one."""
+    """Return when tables' last turns began, and under None when all had had one."""
     rows = connection.execute(sa.select(t.maintained.c.name, t.maintained.c.at))
     return {parse_name(name) if name else None: at for name, at in rows}
 

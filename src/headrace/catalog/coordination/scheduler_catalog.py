@@ -253,12 +253,12 @@ class SchedulerCatalog:
             return scheduler_rows.events(connection, after, limit, kinds)
 
     def maintenance_turns(self) -> Mapping[TableName | None, dt.datetime]:
-        """Return when tables' last turns in maintenance began; under None, when all had been given one."""
+        """Return when tables' last turns in maintenance began; under None, when all had one."""
         with self._database.read() as connection:
             return maintenance_turns.read(connection)
 
     def note_maintenance_turn(self, name: TableName, at: dt.datetime) -> None:
-        """Note that a table's turn in maintenance begins, so that it is not the first again after a crash."""
+        """Note that a table's turn in maintenance begins: after a crash it is not the first again."""
         with self._database.write() as connection:
             maintenance_turns.note(connection, name, at)
 

@@ -1,4 +1,4 @@
-"""Indexes by which old publications and rare events are found among many; turns of tables in maintenance."""
+"""Indexes by which publications and rare events are found; turns in maintenance."""
 
 import sqlalchemy as sa
 from alembic import op

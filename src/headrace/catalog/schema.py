@@ -334,7 +334,7 @@ maintained = sa.Table(
     sa.Column("name", sa.Text, primary_key=True),
     sa.Column("at", UtcTime, nullable=False),
 )
-"""When a table's last turn in maintenance began; without a name, when all had had theirs."""
+"""The last turns of tables in maintenance, when they began; without a name, when all had had theirs."""
 
 watermark_group = sa.Table(
     "hr_watermark_group",

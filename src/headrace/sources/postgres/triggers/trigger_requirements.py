@@ -168,12 +168,12 @@ WHERE n.nspname = %s AND p.prorettype = 'trigger'::regtype AND left(p.proname, 2
 
 
 def casting(connection: Connection, schema: str) -> frozenset[str]:
-    """Return tables, by suffix, of which functions of a former version cast values of users' types to text."""
+    """Return tables, by suffix, whose functions cast values of users' types to text, as once."""
     return frozenset(str(row[0]) for row in connection.execute(_CASTING, (schema, CAST_BEFORE)).fetchall())
 
 
 def unsettled_beginnings(connection: Connection, schema: str) -> list[str]:
-    """Return tables, by suffix, whose function for the beginning of a TRUNCATE has the caller's search path."""
+    """Return tables, by suffix, whose function `b_…` has the caller's search path, as once."""
     return [str(row[0]) for row in connection.execute(_UNSETTLED, (schema, f"{BEGINNING}_")).fetchall()]
 
 

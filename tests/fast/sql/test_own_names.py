@@ -16,6 +16,7 @@ TABLES = {
         Column("b", "int"),
         Column("ts", "timestamp"),
         Column("st", "struct<a:int>"),
+        Column("v", "variant"),
     ),
     "u": (Column("k", "int"), Column("a", "int"), Column("b", "int"), Column("st", "struct<b:int>")),
 }
@@ -37,6 +38,32 @@ def test_a_cast_is_called_as_its_column(item: str) -> None:
     )
 
 
+FIELDS = [
+    "(st).a",
+    "((t.st)).a",
+    "'a'",
+    "r'a'",
+    "'' 'a'",
+    "v:a",
+    "(v):a",
+    "t.v:x.a[0]",
+    "v:['a']",
+    "CAST(v:a AS INT)",
+    "v:a::int",
+]
+
+
+@pytest.mark.parametrize("item", FIELDS)
+def test_fields_paths_and_texts_have_names(item: str) -> None:
+    for order in ("a DESC, k", "k, a"):
+        assert tree(f"SELECT k, {item} FROM t ORDER BY {order} LIMIT 2") == tree(
+            f"SELECT k, {item} AS a FROM t ORDER BY {order} LIMIT 2"
+        )
+    assert tree(f"SELECT q.a FROM (SELECT k, {item} FROM t) q") == tree(
+        f"SELECT q.a FROM (SELECT k, {item} AS a FROM t) q"
+    )
+
+
 @pytest.mark.parametrize("item", ["(a)", "((u.a))", "CAST(a AS STRING)", "u.a::array<int>"])
 def test_a_subquery_has_the_column(item: str) -> None:
     query = "SELECT k FROM t WHERE EXISTS (SELECT 1 FROM (SELECT k, {} FROM u) q WHERE q.k = t.k AND a = '1')"
@@ -48,7 +75,17 @@ def test_a_subquery_has_the_column(item: str) -> None:
 
 @pytest.mark.parametrize(
     "item",
-    ["CAST(st.a AS INT)", "CAST(a + 1 AS INT)", "a::int::string", "CAST(a AS INT) + CAST(b AS INT)", "date(ts) + (1)"],
+    [
+        "CAST(st.a AS INT)",
+        "CAST((st).a AS INT)",
+        "st['a']",
+        "upper('a')",
+        "CAST('a' AS STRING)",
+        "CAST(a + 1 AS INT)",
+        "a::int::string",
+        "CAST(a AS INT) + CAST(b AS INT)",
+        "date(ts) + (1)",
+    ],
 )
 def test_other_expressions_are_called_by_their_text(item: str) -> None:
     assert tree(f"SELECT k, {item} FROM t ORDER BY a DESC, k LIMIT 2") == tree(

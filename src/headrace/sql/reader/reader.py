@@ -260,6 +260,10 @@ def _combined(context: Context, operation: SetOperation, left: Output, right: Ou
             message = f"The branches of {operation.operator} differ in their number of columns."
             context.doubt(operation.operator, message, offset)
         return replace(left, opaque=True)
+    if not left.relation.columns:
+        if not (left.opaque or right.opaque):
+            context.refuse_at(f"{operation.operator} of no columns", operation.at)
+        return replace(left, opaque=True)
     if operation.operator == "EXCEPT" and context.origins_only:
         relation = remaining(left.relation, right.relation, keep_copies=operation.all)
     else:

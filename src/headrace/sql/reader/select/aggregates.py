@@ -148,6 +148,8 @@ class Grouping:
             UnsupportedCallError: It calls an aggregate that is not maintained.
             UngroupedError: It reads a column that is gone after grouping.
         """
+        if self.sets is not None and (constant := _constant_left_out(self.sets)) is not None:
+            raise UnsupportedCallError("GROUPING SETS by a constant", constant)
         out: list[Lexeme] = []
         at = 0
         while at < len(lexemes):
@@ -266,6 +268,17 @@ class Grouping:
         if same not in self._arguments:
             self._arguments[same] = (self.names.take(plain_name(lexemes) or f"{stem}_1"), scalar(lexemes))
         return column(self._arguments[same][0])
+
+
+def _constant_left_out(sets: GroupingSets) -> Lexeme | None:
+    """Return a constant that some sets group by and others do not.
+
+    In rows of these Spark puts NULL in the place of every literal that equals it, wherever it stands.
+    """
+    for number, key in enumerate(sets.expressions):
+        if not _reads(key) and any(number not in members for members in sets.sets):
+            return key[0]
+    return None
 
 
 def _reads(key: Lexemes) -> bool:

@@ -278,7 +278,7 @@ class SelectReader:
         if alias is not None:
             # a second alias of one name would be ambiguous in Spark: the first one stays, Spark judges
             self.aliases.setdefault(self.context.fold(alias), expression)
-        elif name is not None and len(unbracketed(lexemes)) == 1 and not _plain_column(expression):
+        elif name is not None and unbracketed(lexemes)[0].role is Role.NAME and not _plain_column(expression):
             # the field of a struct is called by its last name
             self.aliases.setdefault(self.context.fold(name), expression)
         return [Item(name, expression)]

@@ -17,7 +17,7 @@ _OF_PATHS = frozenset(".[]")
 
 
 def own_name(lexemes: Lexemes, whole: Callable[[tuple[str, ...]], bool]) -> str | None:
-    """Return the name of a column, in brackets or cast, of a field or of a literal; None for others.
+    """Return the name of a column, be it in brackets or cast, of a field or a literal, or None.
 
     Spark names `(b)` and `CAST(b AS INT)` b, `(s).f` and `v:f` f, and other expressions by their text
     (`AliasResolution` of its analyser), which is no name as a rule, but for literals: `'b'` is called b.
@@ -47,7 +47,7 @@ def _field(lexemes: Lexemes) -> tuple[str, ...]:
 
 
 def _literal(lexemes: Lexemes) -> str | None:
-    """Return the text of strings that follow one another; numbers are no names that somebody writes."""
+    """Return the text of strings that follow one another; nobody writes numbers as names."""
     if not lexemes or any(each.role is not Role.LITERAL or not _STRING.match(each.text) for each in lexemes):
         return None
     return "".join(string_value(each.text) for each in lexemes)

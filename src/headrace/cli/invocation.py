@@ -47,7 +47,7 @@ class Invocation:
         caller = surroundings.caller()
         if caller is None or self.project is None or not named:
             return
-        given = Path(os.path.realpath(caller.folder / self.project.expanduser()))
+        given = Path(os.path.realpath(caller.folder / os.path.expanduser(self.project)))
         if caller.root.resolve() in (given, given.parent if given.name == FILE_NAME else given):
             return
         if caller.served:

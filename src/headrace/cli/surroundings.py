@@ -100,4 +100,4 @@ def environment() -> Mapping[str, str]:
 
 def found_from_here(file: Path) -> Path:
     """Return a path given on the command line, so that this process finds it."""
-    return file if (of := _CALLER.get()) is None else of.folder / file.expanduser()
+    return file if (of := _CALLER.get()) is None else of.folder / os.path.expanduser(file)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from headrace.config.declarations import read_sink, read_source
+from headrace.config.home_folders import expanded
 from headrace.config.project_section import KNOWN, read_places, read_scheduling
 from headrace.config.sections import Section, read_sections
 from headrace.config.settings import Settings, default_settings
@@ -47,7 +48,7 @@ def load(root: Path | str, environ: Mapping[str, str] | None = None) -> Settings
     Raises:
         UserError: `PROJECT_NOT_FOUND`, `CONFIG_INVALID`.
     """
-    path = Path(root).expanduser()
+    path = expanded(root)
     file = path if path.name == FILE_NAME else path / FILE_NAME
     if not file.is_file():
         raise UserError(

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from headrace.config.home_folders import expanded
 from headrace.config.settings import Settings
 from headrace.errors import UserError
 from headrace.schedule import parse_schedule
@@ -65,9 +66,9 @@ def read_places(file: Path, values: Mapping[str, object], defaults: Settings) ->
         message = f"format_version is {version!r} in {file}."
         raise UserError("CONFIG_INVALID", message, hint="Use 3, or 2 for older readers.")
     return {
-        "catalog_url": _absolute_url(text.get("catalog_url", defaults.catalog_url), defaults.root),
-        "warehouse": _absolute_path(text.get("warehouse", defaults.warehouse), defaults.root),
-        "spark_master": text.get("spark_master", defaults.spark_master),
+        "catalog_url": _absolute_url(text.get("catalog_url") or defaults.catalog_url, defaults.root),
+        "warehouse": _absolute_path(text.get("warehouse") or defaults.warehouse, defaults.root),
+        "spark_master": text.get("spark_master") or defaults.spark_master,
         "spark_remote": text.get("spark_remote") or None,
         "ivy_settings": _absolute_path(given, defaults.root) if (given := text.get("ivy_settings")) else None,
         "jars_dir": _absolute_path(given, defaults.root) if (given := text.get("jars_dir")) else None,
@@ -96,7 +97,7 @@ def read_scheduling(
     otherwise = {key: getattr(defaults, key) for key in SCHEDULING}
     text = {key: "" if value is None else str(value) for key, value in (otherwise | values).items()}
     most = text["max_concurrent_refreshes"]
-    if not most.isdigit() or not 1 <= int(most) <= MOST_CONCURRENT:
+    if not re.fullmatch("[0-9]{1,9}", most) or not 1 <= int(most) <= MOST_CONCURRENT:
         message = f"max_concurrent_refreshes is {most!r} in {file}."
         raise UserError("CONFIG_INVALID", message, hint=f"Use a number from 1 to {MOST_CONCURRENT}.")
     return {
@@ -137,7 +138,7 @@ def _flag(file: Path, text: str) -> bool:
 
 def _count(file: Path, key: str, value: object) -> int:
     text = str(value)
-    if not re.fullmatch(r"\d{1,9}", text) or not int(text):
+    if not re.fullmatch("[0-9]{1,9}", text) or not int(text):
         message = f"{key} is {text!r} in {file}."
         raise UserError("CONFIG_INVALID", message, hint="Use a number of at least 1.")
     return int(text)
@@ -192,4 +193,4 @@ def _absolute_url(url: str, root: Path) -> str:
 
 
 def _absolute_path(path: str, root: Path) -> str:
-    return path if "://" in path or path.startswith("file:") else str(root / Path(path).expanduser())
+    return path if "://" in path or path.startswith("file:") else str(root / expanded(path))

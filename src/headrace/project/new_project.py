@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from headrace import config
+from headrace.config.home_folders import expanded
 from headrace.errors import EnvironmentFault, UserError
 
 TEMPLATE = """\
@@ -52,7 +53,7 @@ def init_project(path: str | Path, catalog_url: str | None = None, warehouse: st
         UserError: `PROJECT_EXISTS`, `CONFIG_INVALID`.
         EnvironmentFault: `FOLDER_NOT_WRITABLE`, or why the catalog cannot be made.
     """
-    root = Path(path).expanduser()
+    root = expanded(path)
     file = root / config.FILE_NAME
     if file.exists():
         return _complete(root, given=catalog_url is not None or warehouse is not None)

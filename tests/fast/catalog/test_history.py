@@ -80,7 +80,12 @@ def test_what_ended_long_ago_is_forgotten_but_for_the_newest_of_each_table(
     assert catalog.forget_history(later) == 0
 
 
-def test_forgetting_ends_at_the_first_entry_that_is_young(catalog: Catalog, clock) -> None:
-    catalog.record([entry(GONE), replace(entry(GONE), finished_at=START + dt.timedelta(days=9)), entry(GONE)])
-    assert catalog.forget_history(START + dt.timedelta(days=1)) == 2
-    assert [e.id for e in catalog.history()] == [2]
+def test_forgetting_ends_where_all_are_young_and_not_at_one(
+    catalog: Catalog, clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(old_history, "AT_ONCE", 2)
+    young = replace(entry(GONE), finished_at=START + dt.timedelta(days=9))
+    for each in (entry(GONE), young, entry(GONE), entry(GONE), young, young, entry(GONE)):
+        catalog.record([each])
+    assert catalog.forget_history(START + dt.timedelta(days=1)) == 3
+    assert [e.id for e in catalog.history()] == [7, 6, 5, 2]

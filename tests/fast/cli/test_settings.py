@@ -7,6 +7,7 @@ from catalog_kit.ready import ready_project
 
 from headrace import config
 from headrace.errors import UserError
+from headrace.project.new_project import init_project
 
 
 def test_spark_options_come_from_the_environment_and_win(tmp_path: Path) -> None:
@@ -37,6 +38,32 @@ def test_relative_folders_are_of_the_project(tmp_path: Path) -> None:
     file.write_text(file.read_text().replace("[headrace]", "[headrace]\njars_dir = 'jars'\nivy_settings = 'ivy.xml'"))
     loaded = config.load(tmp_path, {})
     assert (loaded.jars, loaded.ivy_settings) == (tmp_path / "jars", str(tmp_path / "ivy.xml"))
+
+
+@pytest.mark.parametrize("key", ["warehouse", "jars_dir", "ivy_settings"])
+def test_a_home_of_nobody_is_refused(tmp_path: Path, key: str) -> None:
+    ready_project(tmp_path)
+    with pytest.raises(UserError, match="CONFIG_INVALID") as raised:
+        config.load(tmp_path, {f"HEADRACE_{key.upper()}": "~no-such-user/x"})
+    assert "~no-such-user" in raised.value.message
+    with pytest.raises(UserError, match="no home folder"):
+        config.load("~no-such-user/shop", {})
+    with pytest.raises(UserError, match="no home folder"):
+        init_project("~no-such-user/shop")
+
+
+@pytest.mark.parametrize("given", ["²", "0", "33", "1e3", ""])
+def test_a_number_is_one_of_plain_digits(tmp_path: Path, given: str) -> None:
+    ready_project(tmp_path)
+    with pytest.raises(UserError, match="CONFIG_INVALID"):
+        config.load(tmp_path, {"HEADRACE_MAX_CONCURRENT_REFRESHES": given})
+
+
+def test_an_empty_variable_moves_nothing(tmp_path: Path) -> None:
+    """As an unset one in a file of Docker Compose's."""
+    ready_project(tmp_path)
+    empty = {f"HEADRACE_{key}": "" for key in ("WAREHOUSE", "CATALOG_URL", "SPARK_MASTER", "JARS_DIR")}
+    assert config.load(tmp_path, empty) == config.load(tmp_path, {})
 
 
 def test_deployments_have_slots_of_their_own(tmp_path: Path) -> None:

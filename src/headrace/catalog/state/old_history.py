@@ -34,7 +34,7 @@ _BATCH = (
     .join(t.stream_table, t.stream_table.c.relation_id == _OF.stream_id, isouter=True)
     .where(_OF.id > sa.bindparam("after"))
     .order_by(_OF.id)
-    .limit(AT_ONCE)
+    .limit(sa.bindparam("at_once"))
 )
 
 
@@ -43,7 +43,7 @@ def forget(database: Database, before: dt.datetime, *, dry_run: bool) -> int:
 
     Args:
         database: The catalog's database.
-        before: The time. Entries are taken in their order, until one is younger: the rest is not read.
+        before: The time. Entries are taken in their order, until many are younger: the rest is not read.
         dry_run: Only count them.
 
     Returns:
@@ -53,14 +53,14 @@ def forget(database: Database, before: dt.datetime, *, dry_run: bool) -> int:
     oldest: dict[tuple[int, str], tuple[int, ...]] = {}
     while more:
         with database.read() as connection:
-            rows = connection.execute(_BATCH, {"after": after}).all()
+            rows = connection.execute(_BATCH, {"after": after, "at_once": AT_ONCE}).all()
             old = [row for row in rows if row.finished_at < before]
             gone = [row.id for row in old if not _kept(connection, row, oldest)]
         if gone and not dry_run:
             with database.write() as connection:
                 connection.execute(sa.delete(t.history).where(_OF.id.in_(gone)))
         count += len(gone)
-        more = len(old) == AT_ONCE
+        more = bool(old)  # among them one may be of the future, by a clock that was wrong
         after = rows[-1].id if rows else after
     return count
 

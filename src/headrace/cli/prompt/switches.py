@@ -2,6 +2,7 @@ r"""Switches of the prompt, which begin with a backslash: `\timing`, `\x`, `\o`,
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -102,7 +103,7 @@ def _output(switches: Switches, given: str) -> None:
     if not words:
         switches.say(f"{former.name} is written; results are shown here." if former else "Results are shown here.")
         return
-    path = Path(words[0]).expanduser()
+    path = Path(os.path.expanduser(words[0]))
     try:
         switches.file = path.open("w", encoding="utf-8")
     except OSError as error:

@@ -72,7 +72,12 @@ SOURCE_SAFE = Metric("headrace_source_safe_bytes", "gauge", "How much more until
 SOURCE_RUNS_OUT = Metric(
     "headrace_source_runs_out_seconds", "gauge", "How long its slot lasts if nothing more is landed.", ("source",)
 )
-SOURCE_WAITING = Metric("headrace_source_waiting_rows", "gauge", "Captured rows that are not landed.", ("source",))
+SOURCE_WAITING = Metric(
+    "headrace_source_waiting_rows",
+    "gauge",
+    "Captured rows that are not landed, of each table 100,000 at most.",
+    ("source",),
+)
 
 SINK_BEHIND = Metric(
     "headrace_sink_behind_seconds", "gauge", "Age of the oldest version that the target does not have.", ("sink",)

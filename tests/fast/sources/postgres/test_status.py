@@ -123,6 +123,22 @@ def test_counting_ends_after_a_while(
         assert house.slots() == 1
 
 
+@pytest.mark.parametrize(("name", "value"), [("COUNTED", 100), ("PATIENCE", "1ms")])
+def test_counting_change_tables_ends_after_a_while(
+    house: House, db: psycopg.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: object
+) -> None:
+    with followed(house, tmp_path, "trigger"):
+        for start in range(0, 300_000, 100_000):
+            db.execute("INSERT INTO orders SELECT generate_series(%s, %s)", (start + 2, start + 100_001))
+        db.execute("INSERT INTO beside VALUES (2)")
+        assert status(house).waiting_rows == 100_000 + 1, "of each table so many at most"
+        monkeypatch.setattr(backlog, name, value)
+        found = status(house)
+        assert (found.waiting_rows, found.lag_transactions_at_least) in [(101, True), (2, True)]
+        assert found.lag_transactions == 2
+        assert found.lag_seconds
+
+
 @contextmanager
 def reading(house: House, slot: str) -> Iterator[None]:
     """Somebody who reads the slot as a subscription does."""

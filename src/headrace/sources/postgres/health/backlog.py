@@ -21,7 +21,7 @@ from headrace.sources.postgres.triggers.change_tables import EMPTIED, LANDINGS
 from headrace.sources.postgres.wal.slots import lsn_of
 
 COUNTED = 100_000
-"""Messages of the log in which transactions are counted, about."""
+"""Messages of the log in which transactions are counted, about, and rows of each change table."""
 
 PATIENCE = "2s"
 """Time that a count may take, as PostgreSQL writes times."""
@@ -117,21 +117,42 @@ def in_change_tables(
     """
     if not names:
         return 0, Backlog(0, False, None)
-    query = sql.SQL("SELECT xid, {} AS rows FROM {} WHERE NOT pg_visible_in_snapshot(xid, {})")
-    each = (
-        query.format(sql.SQL("0" if name == EMPTIED else "1"), sql.Identifier(schema, name), sql.Literal(landed))
-        for name in names
-        if name != LANDINGS
-    )
     timed = connection.execute("SELECT current_setting('track_commit_timestamp')::bool").fetchone() == (True,)
-    first = "min(extract(epoch FROM pg_xact_commit_timestamp(xid::xid)))" if timed else "NULL"
-    whole = sql.SQL(
-        "SELECT count(DISTINCT xid), coalesce(sum(rows), 0)::bigint, "
-        f"extract(epoch FROM clock_timestamp())::float8, ({first})::float8 FROM ({{}}) AS waiting"
-    ).format(sql.SQL(" UNION ALL ").join(each))
-    row: tuple[Any, ...] | None = connection.execute(whole).fetchone()
-    assert row is not None, "an aggregate has one row"
-    transactions, rows, now, committed = row
+    changes = [name for name in names if name != LANDINGS]
+    try:
+        with connection.transaction():
+            connection.execute(f"SET LOCAL statement_timeout = '{PATIENCE}'")
+            row = _waiting(connection, schema, changes, landed, COUNTED, timed=timed)
+            connection.execute("SET LOCAL statement_timeout = 0")
+    except psycopg.errors.QueryCanceled:
+        row = _waiting(connection, schema, changes, landed, 1, timed=timed)
+    transactions, rows, most, now, committed = row
     since = clock if committed is None else committed
     seconds = 0.0 if not transactions else None if since is None else max(0.0, now - since)
-    return rows, Backlog(transactions, False, seconds, at_most=bool(seconds) and committed is None)
+    return rows, Backlog(transactions, bool(most), seconds, at_most=bool(seconds) and committed is None)
+
+
+def _waiting(
+    connection: Connection, schema: str, names: Sequence[str], landed: str, limit: int, *, timed: bool
+) -> tuple[Any, ...]:
+    """Count waiting transactions and rows, of each change table up to a limit, and whether that was reached."""
+    query = sql.SQL("(SELECT xid, {} AS rows, {} AS name FROM {} WHERE NOT pg_visible_in_snapshot(xid, {}) LIMIT {})")
+    each = (
+        query.format(
+            sql.SQL("0" if name == EMPTIED else "1"),
+            sql.Literal(name),
+            sql.Identifier(schema, name),
+            sql.Literal(landed),
+            sql.Literal(limit),
+        )
+        for name in names
+    )
+    first = "min(extract(epoch FROM pg_xact_commit_timestamp(xid::xid)))" if timed else "NULL"
+    whole = sql.SQL(
+        "WITH waiting AS ({}) SELECT count(DISTINCT xid), coalesce(sum(rows), 0)::bigint, "
+        "EXISTS (SELECT FROM waiting GROUP BY name HAVING count(*) >= {}), "
+        f"extract(epoch FROM clock_timestamp())::float8, ({first})::float8 FROM waiting"
+    ).format(sql.SQL(" UNION ALL ").join(each), sql.Literal(limit))
+    row: tuple[Any, ...] | None = connection.execute(whole).fetchone()
+    assert row is not None, "an aggregate has one row"
+    return row

@@ -27,7 +27,8 @@ class Figures:
         lag_bytes: Write-ahead log written since what is landed; None under triggers.
         lag_transactions: Transactions with changes of captured tables that wait; None where they cannot be counted.
         lag_transactions_at_least: There are that many at least: counting was ended.
-        waiting_rows: Captured rows that are not landed, of each table 100,000 at most; None where the write-ahead log is read.
+        waiting_rows: Captured rows that are not landed, of each table 100,000 at most; None where the write-ahead log
+            is read.
         slot: The replication slot and the publication; under triggers, the schema of the change tables.
         slot_status: `reserved`, `extended`, `unreserved` or `lost`; None when there is no slot.
         slot_invalidation: Why the server has invalidated the slot, where it says so (17 and newer).

@@ -135,7 +135,7 @@ def in_change_tables(
 def _waiting(
     connection: Connection, schema: str, names: Sequence[str], landed: str, limit: int, *, timed: bool
 ) -> tuple[Any, ...]:
-    """Count waiting transactions and rows, of each change table up to a limit, and whether that was reached."""
+    """Count what waits, of each change table up to a limit; say whether that was reached."""
     query = sql.SQL("(SELECT xid, {} AS rows, {} AS name FROM {} WHERE NOT pg_visible_in_snapshot(xid, {}) LIMIT {})")
     each = (
         query.format(

@@ -35,7 +35,7 @@ from headrace.events import (
     stage_told,
 )
 from headrace.lake.files.durable_files import flush
-from headrace.lake.metadata import TableMeta
+from headrace.lake.metadata import TableMeta, local_path
 from headrace.landing.mirror_writer import MirrorWriter
 from headrace.landing.mirrors import Moved
 from headrace.landing.operation_ids import OP, last_of
@@ -295,8 +295,16 @@ class LandingAttempts:
         move = SourceMove(source.name, before.position, position, mirrors, landing.begins, options, adds)
         publication = Publication(swaps=tuple(swaps), versions=tuple(versions), sources=(move,), leases=leases)
         written = [table for of in moved.values() for table in of.written.items()]
-        make_durable([(metadata(lake[t].metadata_location) if t in lake else None, meta) for t, meta in written])
+        make_durable([(_readable(lake[t].metadata_location) if t in lake else None, meta) for t, meta in written])
         self.catalog.publish_or_settle(publication)
+
+
+def _readable(location: str) -> TableMeta | None:
+    """Return a published state; None where it is damaged, and what was written replaces it."""
+    try:
+        return metadata(location)
+    except HeadraceError:
+        return None
 
 
 def make_durable(written: Sequence[tuple[TableMeta | None, TableMeta]]) -> None:
@@ -311,7 +319,8 @@ def make_durable(written: Sequence[tuple[TableMeta | None, TableMeta]]) -> None:
         EnvironmentFault: `FILES_NOT_FLUSHED` (retryable).
     """
     try:
-        flush({after.location: files_written(before, after) for before, after in written})
+        local = [(before, after) for before, after in written if local_path(after.location) is not None]
+        flush({after.location: files_written(before, after) for before, after in local})
     except (OSError, ValueError) as error:
         raise EnvironmentFault(
             "FILES_NOT_FLUSHED",

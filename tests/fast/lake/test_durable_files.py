@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
 from pyiceberg.catalog.memory import InMemoryCatalog
 
+from headrace.errors import EnvironmentFault
 from headrace.lake.files import durable_files
 from headrace.lake.metadata import read_metadata
+from headrace.landing.landing_attempt import make_durable
 from headrace.sources.lakehouse.written_files import files_written
 
 ROWS = pa.table({"a": [1, 2], "g": ["x", "y"]})
@@ -32,6 +35,17 @@ def test_files_that_a_snapshot_brings_are_found(tmp_path: Path) -> None:
         before = after
     assert set(files_written(None, after)) > {after.metadata_location, *files_written(before, after)}
     catalog.close()
+
+
+def test_nothing_is_read_of_tables_in_a_store(tmp_path: Path) -> None:
+    away = SimpleNamespace(
+        location="s3://bucket/t", metadata_location="s3://bucket/t/metadata/1.json", snapshots={1: 1}
+    )
+    make_durable([(None, away)])  # type: ignore[list-item]
+    here = SimpleNamespace(location=str(tmp_path), metadata_location=str(tmp_path / "gone.json"), snapshots={})
+    with pytest.raises(EnvironmentFault, match="FILES_NOT_FLUSHED") as raised:
+        make_durable([(None, here)])  # type: ignore[list-item]
+    assert "gone.json" in (raised.value.detail or "")
 
 
 def test_folders_may_be_new_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

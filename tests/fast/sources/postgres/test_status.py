@@ -134,9 +134,12 @@ def test_counting_change_tables_ends_after_a_while(
         assert status(house).waiting_rows == 100_000 + 1, "of each table so many at most"
         monkeypatch.setattr(backlog, name, value)
         found = status(house)
-        assert (found.waiting_rows, found.lag_transactions_at_least) in [(101, True), (2, True)]
-        assert found.lag_transactions == 2
-        assert found.lag_seconds
+        if name == "COUNTED" or found.waiting_rows is not None:
+            assert (found.waiting_rows, found.lag_transactions_at_least) in [(101, True), (2, True)]
+            assert found.lag_transactions == 2
+            assert found.lag_seconds
+        else:  # it took longer to find one row of each
+            assert (found.lag_transactions, found.lag_seconds) == (None, None)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -104,8 +105,10 @@ def _counted(connection: Connection, values: Sequence[object]) -> Backlog:
 
 def in_change_tables(
     connection: Connection, schema: str, names: Sequence[str], landed: str, clock: float | None
-) -> tuple[int, Backlog]:
+) -> tuple[int | None, Backlog | None]:
     """Return how many rows wait in change tables, and of how many transactions.
+
+    None of each where even finding one takes too long.
 
     Args:
         connection: The connection.
@@ -119,13 +122,15 @@ def in_change_tables(
         return 0, Backlog(0, False, None)
     timed = connection.execute("SELECT current_setting('track_commit_timestamp')::bool").fetchone() == (True,)
     changes = [name for name in names if name != LANDINGS]
-    try:
-        with connection.transaction():
+    row = None
+    for limit in (COUNTED, 1):  # one row may be far behind many that are landed
+        with suppress(psycopg.errors.QueryCanceled), connection.transaction():
             connection.execute(f"SET LOCAL statement_timeout = '{PATIENCE}'")
-            row = _waiting(connection, schema, changes, landed, COUNTED, timed=timed)
+            row = _waiting(connection, schema, changes, landed, limit, timed=timed)
             connection.execute("SET LOCAL statement_timeout = 0")
-    except psycopg.errors.QueryCanceled:
-        row = _waiting(connection, schema, changes, landed, 1, timed=timed)
+            break
+    if row is None:
+        return None, None
     transactions, rows, most, now, committed = row
     since = clock if committed is None else committed
     seconds = 0.0 if not transactions else None if since is None else max(0.0, now - since)

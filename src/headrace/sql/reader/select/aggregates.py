@@ -33,8 +33,10 @@ from headrace.sql.reader.scalars.lexemes import (
     render,
     scalar,
     split_arguments,
+    unbracketed,
 )
 from headrace.sql.reader.scalars.matching import COMPARISON, binding, match_at
+from headrace.sql.reader.select.alike_keys import may_have_another, unclear
 from headrace.sql.reader.select.grouping_sets import Copies, GroupingSets
 from headrace.sql.reader.select.windows import directed
 
@@ -148,13 +150,16 @@ class Grouping:
             UnsupportedCallError: It calls an aggregate that is not maintained.
             UngroupedError: It reads a column that is gone after grouping.
         """
-        if self.sets is not None and (constant := _constant_left_out(self.sets)) is not None:
-            raise UnsupportedCallError("GROUPING SETS by a constant", constant)
+        if self.sets is not None and (found := unclear(self.sets)) is not None:
+            raise UnsupportedCallError(*found)
         out: list[Lexeme] = []
         at = 0
         while at < len(lexemes):
             lexeme = lexemes[at]
             if (key := self._key_at(lexemes, at)) is not None:
+                whole = len(unbracketed(lexemes)) == len(unbracketed(self.grouped[key]))
+                if self.sets is not None and not whole and may_have_another(self.sets, self.grouped[key], lexemes):
+                    raise UnsupportedCallError("expression over a column of GROUPING SETS", lexeme)
                 out.append(input_lexeme(self._key_names[key], lexeme))
                 at += len(self.grouped[key])
             elif (taken := order_taken(lexemes, at)) is not None:
@@ -268,17 +273,6 @@ class Grouping:
         if same not in self._arguments:
             self._arguments[same] = (self.names.take(plain_name(lexemes) or f"{stem}_1"), scalar(lexemes))
         return column(self._arguments[same][0])
-
-
-def _constant_left_out(sets: GroupingSets) -> Lexeme | None:
-    """Return a constant that some sets group by and others do not.
-
-    In rows of these Spark puts NULL in the place of every literal that equals it, wherever it stands.
-    """
-    for number, key in enumerate(sets.expressions):
-        if not _reads(key) and any(number not in members for members in sets.sets):
-            return key[0]
-    return None
 
 
 def _reads(key: Lexemes) -> bool:

@@ -1,4 +1,4 @@
-"""Tells where Spark may take expressions of grouping sets for one that are spelled otherwise.
+"""Tells where Spark may take expressions of grouping sets, spelled otherwise, for one.
 
 In rows of a set that leaves an expression out, Spark puts NULL in the place of whatever means the same, be it spelled
 otherwise (`semanticEquals`, in `ResolveGroupingAnalytics` of its analyser). Here expressions are compared as they are
@@ -21,7 +21,7 @@ _PARTS = words("YEAR QUARTER MONTH WEEKOFYEAR DAYOFYEAR DAYOFMONTH DAYOFWEEK HOU
 
 
 def unclear(sets: GroupingSets) -> tuple[str, Lexeme] | None:
-    """Return what is unclear about grouping sets, in SQL words, and where; None where nothing is.
+    """Return what is unclear about grouping sets, in SQL words, and where, if anything is.
 
     Args:
         sets: The sets.
@@ -49,7 +49,7 @@ def may_have_another(sets: GroupingSets, key: Lexemes, item: Lexemes) -> bool:
 
 
 def _may_have(item: Lexemes, key: Lexemes) -> bool:
-    """Return whether a part of an item may mean a key; not where it lacks what the key is made of.
+    """Return whether a part of an item may mean a key: it has all that the key is made of.
 
     That can be told of plain operators only, whose operands may change places.
     """

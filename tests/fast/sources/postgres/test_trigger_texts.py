@@ -9,6 +9,7 @@ import pytest
 from kit.mirrored import Follower, truth
 
 from headrace.sources.postgres.triggers import change_tables
+from headrace.sources.postgres.triggers.auto_capture import AutoCapture
 from headrace.sources.postgres.triggers.trigger_capture import TriggerCapture
 
 SCHEMA = "headrace_f"
@@ -91,6 +92,23 @@ def test_whoever_owns_a_type_or_writes_gets_nothing_done_with_our_rights(
     assert db.execute("SELECT * FROM loot").fetchall() == []
     follower.land()
     assert not follower.rows("t")
+
+
+def test_what_a_former_version_captured_is_not_handed_over_to_the_log(
+    url: str, db: psycopg.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the way changes, too, tables are taken anew first."""
+    db.execute(TYPES)
+    db.execute(ROWS)
+    with monkeypatch.context() as former:
+        former.setattr(change_tables, "_WRITTEN", "{0}::pg_catalog.text")
+        follower = Follower(url, tmp_path / "spool", "t", way=TriggerCapture)
+        follower.begin()
+    follower.way = AutoCapture
+    db.execute(CASTS)
+    db.execute("UPDATE t SET m = 'ok' WHERE id = 1")
+    follower.land()
+    assert follower.rows("t") == as_written(db)
 
 
 def test_tables_captured_by_a_former_version_are_taken_anew_once(

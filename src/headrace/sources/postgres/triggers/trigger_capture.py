@@ -234,7 +234,7 @@ class TriggerCapture(PostgresCapture):
             position: Up to where the source is landed.
 
         Raises:
-            EnvironmentFault: `SOURCE_IN_MOTION` when a table was altered.
+            EnvironmentFault: `SOURCE_IN_MOTION` when a table was altered, or is to be taken anew.
             UserError: `SOURCE_CHANGED`, `CAPTURE_REMOVED`.
         """
         known = self._what.known
@@ -245,6 +245,8 @@ class TriggerCapture(PostgresCapture):
             now = server(reader)
             self._check_server(reader, now, position, at)
             self._same(reader, now)
+            if self._cast(reader):  # the next landing takes such tables anew
+                raise in_motion()
             self._check_captured(reader, position, known)
             return self._changes(reader, now, position, known, at)
 
@@ -321,9 +323,13 @@ class TriggerCapture(PostgresCapture):
         """Return the tables, by oid, whose changes bring their mirrors up to date."""
         emptied = self._emptied(connection, position, self._what.known)
         unclear = {self._what.known[n].oid for n, truncation in emptied.items() if not truncation.clear}
-        cast = casting(connection, self._schema)  # texts that a type's owner may have had written otherwise
-        unclear |= {table.oid for name, table in self._what.known.items() if self._suffix(name) in cast}
+        unclear |= self._cast(connection)
         return {f.table.oid for f in found if f.table.same_shape(self._known[f.table.oid])} - unclear
+
+    def _cast(self, connection: Connection) -> set[int]:
+        """Return the tables, by oid, whose captured texts a type's owner may have had written otherwise."""
+        cast = casting(connection, self._schema)
+        return {table.oid for name, table in self._what.known.items() if self._suffix(name) in cast}
 
     def _read(
         self, connection: Connection, name: TableName, table: RemoteTable, landed: str, after: int | None, tally: Tally

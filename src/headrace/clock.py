@@ -8,6 +8,9 @@ from typing import Protocol
 TICK = 60.0
 """Seconds after which schedulers see that time has moved what moving filters keep."""
 
+APART = dt.timedelta(minutes=1)
+"""Clocks of hosts may differ by so much; a time that is later than now by more is of a clock that was wrong."""
+
 
 class Clock(Protocol):
     """Tells the time."""

@@ -34,20 +34,17 @@ from headrace.events import (
     StagesTold,
     stage_told,
 )
-from headrace.lake.files.durable_files import flush
-from headrace.lake.metadata import TableMeta, local_path
+from headrace.landing.durable_tables import make_durable
 from headrace.landing.mirror_writer import MirrorWriter
 from headrace.landing.mirrors import Moved
 from headrace.landing.operation_ids import OP, last_of
 from headrace.landing.shared_keys import KEY_ON_TWO_NODES, KeyOnTwoNodes
 from headrace.landing.source_leases import resources_of
 from headrace.names import LAKE, TableName
-from headrace.refresh.cut.cut import metadata
 from headrace.refresh.held_leases import Held, holding_leases
 from headrace.results.source_results import LandingResult
 from headrace.sources.capture import Capture, Landing
 from headrace.sources.interruption import is_interrupted
-from headrace.sources.lakehouse.written_files import files_written
 from headrace.sources.nodes.nodes_capture import NodesCapture
 from headrace.sources.registry import kind_of
 from headrace.sources.source_kind import Told
@@ -294,41 +291,8 @@ class LandingAttempts:
         position = {**landing.position, OP: last}
         move = SourceMove(source.name, before.position, position, mirrors, landing.begins, options, adds)
         publication = Publication(swaps=tuple(swaps), versions=tuple(versions), sources=(move,), leases=leases)
-        written = [table for of in moved.values() for table in of.written.items()]
-        make_durable([(_readable(lake[t].metadata_location) if t in lake else None, meta) for t, meta in written])
+        make_durable(lake, [table for of in moved.values() for table in of.written.items()])
         self.catalog.publish_or_settle(publication)
-
-
-def _readable(location: str) -> TableMeta | None:
-    """Return a published state; None where it is damaged, and what was written replaces it."""
-    try:
-        return metadata(location)
-    except HeadraceError:
-        return None
-
-
-def make_durable(written: Sequence[tuple[TableMeta | None, TableMeta]]) -> None:
-    """Have what a landing wrote outlast a failure of power.
-
-    Once it is published the source lets go of the changes, which then are nowhere else.
-
-    Args:
-        written: Stored tables as they are published, None for new ones, and as they are about to be.
-
-    Raises:
-        EnvironmentFault: `FILES_NOT_FLUSHED` (retryable).
-    """
-    try:
-        local = [(before, after) for before, after in written if local_path(after.location) is not None]
-        flush({after.location: files_written(before, after) for before, after in local})
-    except (OSError, ValueError) as error:
-        raise EnvironmentFault(
-            "FILES_NOT_FLUSHED",
-            "Files of a landing could not be written to the disk for good, so nothing was published.",
-            detail=str(error),
-            hint="Look at the disk of the warehouse, and whether something deletes files there.",
-            retryable=True,
-        ) from error
 
 
 def changed_mirrors(source: DatabaseSource, landing: Landing, reached: Mapping[TableName, int]) -> tuple[Mirror, ...]:

@@ -301,17 +301,19 @@ def _trim_history(catalog: Catalog, keep: dt.timedelta | None, dry_run: bool) ->
     if keep is None:
         return []
     before = catalog.now() - keep
-    count = catalog.forget_history(before, dry_run=dry_run)
-    detail = f"{count} that ended before {before:%Y-%m-%d %H:%M} UTC"
-    return [MaintenanceResult("history", "trim_history", detail)] if count else []
+    return _trimmed("history", "ended", before, catalog.forget_history(before, dry_run=dry_run))
 
 
 def _trim_versions(catalog: Catalog, older_than: dt.timedelta, dry_run: bool) -> list[MaintenanceResult]:
     """Forget versions whose snapshots are not kept any more."""
     before = catalog.now() - max(older_than, VERSIONS_STAY)
-    count = catalog.forget_versions(before, dry_run=dry_run)
-    detail = f"{count} that were superseded before {before:%Y-%m-%d %H:%M} UTC"
-    return [MaintenanceResult("versions", "trim_versions", detail)] if count else []
+    return _trimmed("versions", "were superseded", before, catalog.forget_versions(before, dry_run=dry_run))
+
+
+def _trimmed(name: str, how: str, before: dt.datetime, count: int) -> list[MaintenanceResult]:
+    """Tell how many rows of the catalog were forgotten, if any."""
+    detail = f"{count} that {how} before {before:%Y-%m-%d %H:%M} UTC"
+    return [MaintenanceResult(name, f"trim_{name}", detail)] if count else []
 
 
 def _pins(

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 
 from headrace.catalog import Catalog
-from headrace.clock import Clock
+from headrace.clock import APART, Clock
 from headrace.errors import HeadraceError
 from headrace.events import Events, Notice
 from headrace.names import TableName
@@ -31,9 +31,6 @@ RESOURCE = "maintenance"
 AGAIN_SECONDS, MOST_SECONDS = 60.0, 3600.0
 """After it was not this scheduler's turn, or something went wrong, it asks again then; after more and more time where
 it goes wrong again."""
-
-APART = dt.timedelta(minutes=1)
-"""Clocks may differ by so much; later times are of one that was wrong, and say nothing."""
 
 WAIT_SECONDS = 600.0
 """Maintenance that is overdue waits for so long for a table that is being refreshed."""

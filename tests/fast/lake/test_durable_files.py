@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
+import shutil
+from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
+from catalog_kit.samples import ORDERS
 from pyiceberg.catalog.memory import InMemoryCatalog
 
 from headrace.errors import EnvironmentFault
 from headrace.lake.files import durable_files
 from headrace.lake.metadata import read_metadata
-from headrace.landing.landing_attempt import make_durable
+from headrace.landing.durable_tables import make_durable
 from headrace.sources.lakehouse.written_files import files_written
 
 ROWS = pa.table({"a": [1, 2], "g": ["x", "y"]})
@@ -38,14 +40,18 @@ def test_files_that_a_snapshot_brings_are_found(tmp_path: Path) -> None:
 
 
 def test_nothing_is_read_of_tables_in_a_store(tmp_path: Path) -> None:
-    away = SimpleNamespace(
-        location="s3://bucket/t", metadata_location="s3://bucket/t/metadata/1.json", snapshots={1: 1}
-    )
-    make_durable([(None, away)])  # type: ignore[list-item]
-    here = SimpleNamespace(location=str(tmp_path), metadata_location=str(tmp_path / "gone.json"), snapshots={})
+    catalog = InMemoryCatalog("c", warehouse=str(tmp_path))
+    catalog.create_namespace("n")
+    table = catalog.create_table("n.t", ROWS.schema)
+    table.append(ROWS)
+    here = read_metadata(table.metadata_location)
+    catalog.close()
+    make_durable({}, [(ORDERS, here)])
+    shutil.rmtree(tmp_path / "n")
+    make_durable({}, [(ORDERS, replace(here, location="s3://bucket/t"))])
     with pytest.raises(EnvironmentFault, match="FILES_NOT_FLUSHED") as raised:
-        make_durable([(None, here)])  # type: ignore[list-item]
-    assert "gone.json" in (raised.value.detail or "")
+        make_durable({}, [(ORDERS, here)])
+    assert str(tmp_path) in (raised.value.detail or "")
 
 
 def test_folders_may_be_new_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

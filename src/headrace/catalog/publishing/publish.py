@@ -30,6 +30,7 @@ from headrace.catalog.records import PublicationRecord, RanAs
 from headrace.catalog.relations import RelationHead, relation_heads
 from headrace.catalog.sources import database_sources
 from headrace.catalog.state import history
+from headrace.clock import APART
 from headrace.errors import EnvironmentFault
 from headrace.lakes.lake_server import Key, LakeMove
 from headrace.names import TableName
@@ -49,10 +50,6 @@ class Elsewhere:
     move: Callable[[Connection, Sequence[LakeMove]], Mapping[Key, str]]
     staged: Mapping[Key, str] = field(default_factory=dict)
     decided: bool = False
-
-
-APART = dt.timedelta(minutes=1)
-"""Clocks of hosts may differ by so much."""
 
 
 def publish(

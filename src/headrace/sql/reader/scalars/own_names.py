@@ -31,9 +31,10 @@ def own_name(lexemes: Lexemes, whole: Callable[[tuple[str, ...]], bool]) -> str 
         return named[-1]
     if (literal := _literal(lexemes)) is not None:
         return literal
-    if (step := _step(lexemes) or _step(_cast(lexemes))) is not None:
+    operand = _cast(lexemes)
+    if (step := _step(lexemes) or _step(operand)) is not None:
         return step
-    cast = _name(_cast(lexemes))
+    cast = _name(operand)
     return cast[-1] if cast and whole(cast) else None
 
 
@@ -60,7 +61,9 @@ def _step(lexemes: Lexemes) -> str | None:
     if not _name(lexemes[:colon]) or any(each.role is Role.OPERATOR and each.text not in _OF_PATHS for each in path):
         return None
     named = [each.text for each in path if each.role is not Role.OPERATOR and not each.text.isdigit()]
-    return None if not named else string_value(named[-1]) if _STRING.match(named[-1]) else unquoted(named[-1])
+    if not named:
+        return None
+    return string_value(named[-1]) if _STRING.match(named[-1]) else unquoted(named[-1])
 
 
 def _name(lexemes: Lexemes) -> tuple[str, ...]:

@@ -135,6 +135,7 @@ class Grouping:
     _arguments: dict[tuple[tuple[str, ...], ...], tuple[str, Scalar]] = field(default_factory=dict)
     _calls: dict[tuple[object, ...], AggregateCall] = field(default_factory=dict)
     _bits: dict[str, Scalar] = field(default_factory=dict)
+    _unclear: tuple[str, Lexeme] | None = None
 
     def __post_init__(self) -> None:
         unique = {keys(lexemes): lexemes for lexemes in self.grouped}
@@ -142,6 +143,7 @@ class Grouping:
         for i, lexemes in enumerate(self.grouped, 1):
             self._key_names.append(self.names.take(plain_name(lexemes) or f"key_{i}"))
         self._copies = None if self.sets is None else Copies.named(self.sets, self.names)
+        self._unclear = None if self.sets is None else unclear(self.sets)
 
     def over(self, lexemes: Lexemes) -> Lexemes:
         """Return an expression of the SELECT list or HAVING, over the aggregate's columns.
@@ -150,8 +152,8 @@ class Grouping:
             UnsupportedCallError: It calls an aggregate that is not maintained.
             UngroupedError: It reads a column that is gone after grouping.
         """
-        if self.sets is not None and (found := unclear(self.sets)) is not None:
-            raise UnsupportedCallError(*found)
+        if self._unclear is not None:
+            raise UnsupportedCallError(*self._unclear)
         out: list[Lexeme] = []
         at = 0
         while at < len(lexemes):

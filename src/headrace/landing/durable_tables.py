@@ -14,7 +14,7 @@ from headrace.sources.lakehouse.written_files import files_written
 
 
 def make_durable(published: Mapping[TableName, Pointer], written: Iterable[tuple[TableName, TableMeta]]) -> None:
-    """Flush the files that stored tables have gained; those in an object store are durable by themselves.
+    """Flush the files that stored tables have gained; an object store needs none of it.
 
     Args:
         published: Pointers of the tables as they are published; new ones are left out.

@@ -327,7 +327,7 @@ class TriggerCapture(PostgresCapture):
         return {f.table.oid for f in found if f.table.same_shape(self._known[f.table.oid])} - unclear
 
     def _cast(self, connection: Connection) -> set[int]:
-        """Return the tables, by oid, whose captured texts a type's owner may have had written otherwise."""
+        """Return the tables, by oid, of which texts were captured by casts of their types."""
         cast = casting(connection, self._schema)
         return {table.oid for name, table in self._what.known.items() if self._suffix(name) in cast}
 

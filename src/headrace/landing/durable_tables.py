@@ -1,4 +1,4 @@
-"""Has what a landing wrote outlast a failure of power, before the source lets go of the changes."""
+"""Has what a landing wrote outlast a failure of power, before its source lets go of it."""
 
 from __future__ import annotations
 

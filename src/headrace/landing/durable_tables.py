@@ -1,4 +1,4 @@
-"""Has what a landing wrote outlast a failure of power, before its source lets go of it."""
+"""Flushes the files that a landing wrote, before the source is told that it is landed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Flushes the files that a landing wrote, before the source is told that it is landed."""
+"""Flushes the files that a landing wrote, before its source drops what was landed."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from headrace.project.new_project import init_project
 
 SCRIPT = Path(__file__).with_name("deployer.py")
 STEPS = ("create", "promote", "rollback", "promote", "cancel") if LONG else ("create", "promote", "rollback")
-APART = 1 if LONG else 60
+APART = 1 if LONG else 40
 """How many points lie between one that is tried and the next."""
 
 FIRST = APART // 2

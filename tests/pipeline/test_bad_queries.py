@@ -200,6 +200,7 @@ def test_a_table_that_is_not_found_in_the_text_is_refused(
     """As if the reader had missed the second."""
     monkeypatch.setattr(define, "references", lambda text, **_: references(text)[:1])
     missed = missed.format(source)
+    hr.sql(f"USE lake.{source}")
     with pytest.raises(HeadraceError, match="QUERY_READ_DIFFERENTLY") as caught:
         hr.create_stream_table(f"{source}.s", f"SELECT k FROM {source}.t {alias} WHERE k IN (SELECT k FROM {missed})")
     assert f"Spark reads {missed} " in caught.value.message

@@ -31,7 +31,7 @@ def unclear(sets: GroupingSets) -> tuple[str, Lexeme] | None:
             return "GROUPING SETS by a constant", key[0]
     computed = [key for key in sets.expressions if not _is_column(key)]
     for one, other in combinations(computed, 2):
-        if _columns(one) & _columns(other) and not _are_parts(one, other):
+        if _columns(one) & _columns(other) and not (_are_parts(one, other) or _are_apart(one, other)):
             return "GROUPING SETS by several expressions over one column", other[0]
     return None
 
@@ -55,8 +55,7 @@ def _may_have(item: Lexemes, key: Lexemes) -> bool:
     """
     if not (_is_plain(item) and _is_plain(key)):
         return True
-    missing = Counter(map(_folded, key)) - Counter(map(_folded, item))
-    return not missing.keys() - {""}
+    return _made_of(key) <= _made_of(item)
 
 
 def _is_plain(lexemes: Lexemes) -> bool:
@@ -69,7 +68,14 @@ def _is_plain(lexemes: Lexemes) -> bool:
 
 
 def _folded(lexeme: Lexeme) -> object:
+    if lexeme.role is Role.LITERAL:
+        return int(lexeme.text)
     return lexeme.key if lexeme.role is Role.INPUT else _SWAPPED.get(lexeme.text, lexeme.text)
+
+
+def _made_of(key: Lexemes) -> Counter[object]:
+    """Count the parts of a plain expression, in whatever order; brackets are none."""
+    return Counter(each for each in map(_folded, key) if each != "")
 
 
 def _columns(key: Lexemes) -> frozenset[object]:
@@ -84,3 +90,12 @@ def _are_parts(one: Lexemes, other: Lexemes) -> bool:
     """Return whether both are different parts of a date."""
     names = [key[0].parts[-1].upper() if key[0].role is Role.CALL and len(key) == 4 else "" for key in (one, other)]
     return names[0] != names[1] and _PARTS.issuperset(names)
+
+
+def _are_apart(one: Lexemes, other: Lexemes) -> bool:
+    """Return whether both are plain, and neither has all parts of the other.
+
+    Spark swaps operands and computes nothing, so that neither is the other then, nor a part of it spelled otherwise.
+    """
+    parts, others = (_made_of(key) if _is_plain(key) else Counter() for key in (one, other))
+    return not (parts <= others or others <= parts)

@@ -28,6 +28,11 @@ AGAIN_SECONDS = 0.5
 PATIENCE_SECONDS = 20.0
 """A JVM that does not let go by then is taken for hung."""
 
+_MOMENT_SECONDS = 0.001
+"""Time between two looks whether a thread has begun."""
+
+_START = threading.Thread.start.__code__
+
 _INSIDE = frozenset({"py4j", "pyspark"})
 
 _PENDING: set[int] = set()
@@ -76,8 +81,33 @@ def interrupt_thread(thread: int, cancel: Callable[[], object], *, gone: Callabl
     _PENDING.discard(thread)
     if gone():
         return
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(KeyboardInterrupt))
+    raise_in_thread(thread)
     _cancel_until(gone, lambda: cancel() if inside() else None)
+
+
+def raise_in_thread(thread: int) -> None:
+    """Raise `KeyboardInterrupt` at a thread's next instruction.
+
+    Until a thread that was just created runs, it has the identity of the one that starts it, in Python 3.11: it would
+    get the exception, and end before it says that it has begun, for which the other one waits. So nothing is raised
+    while one is being started.
+
+    Args:
+        thread: The thread's identity.
+    """
+    end = time.monotonic() + PATIENCE_SECONDS
+    while _is_starting_another(sys._current_frames().get(thread)) and time.monotonic() < end:
+        time.sleep(_MOMENT_SECONDS)
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(KeyboardInterrupt))
+
+
+def _is_starting_another(frame: FrameType | None) -> bool:
+    """Return whether a frame was called by one that starts a thread, which does not run yet."""
+    while frame is not None:
+        if frame.f_code is _START:
+            return not frame.f_locals["self"]._started.is_set()
+        frame = frame.f_back
+    return False
 
 
 def settle_sigint(former: object, cancel: Callable[[], object]) -> None:

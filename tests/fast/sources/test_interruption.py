@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import socket
 import threading
 import time
@@ -10,6 +9,7 @@ import time
 import pytest
 
 from headrace.sources.interruption import interruptible, side_by_side
+from headrace.spark.interrupts import raise_in_thread
 
 LONG = 20.0
 """Seconds after which a server that hangs is given up here."""
@@ -72,7 +72,7 @@ def test_an_interrupt_of_the_thread_that_waits_ends_the_wait() -> None:
     thread = threading.Thread(target=command)
     thread.start()
     assert server.waiting.wait(LONG)
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(KeyboardInterrupt))
+    raise_in_thread(thread.ident or 0)
     thread.join()
     assert [type(error) for error in ended] == [KeyboardInterrupt]
     assert time.monotonic() - begun < LONG

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from headrace.spark.interrupts import interrupt_thread
+from headrace.spark.interrupts import interrupt_thread, raise_in_thread
 
 
 def test_a_thread_that_asks_spark_something_as_it_is_interrupted() -> None:
@@ -36,6 +36,26 @@ def test_a_thread_that_asks_spark_something_as_it_is_interrupted() -> None:
     interrupt_thread(thread.ident or 0, answered.set, gone=gone)
     thread.join(60)
     assert ended == ["interrupted"]
+
+
+def test_a_thread_that_starts_others_is_interrupted_itself() -> None:
+    for _ in range(200):
+        ended: list[str] = []
+
+        def work(ended: list[str] = ended) -> None:
+            try:
+                while True:
+                    other = threading.Thread(target=str)
+                    other.start()
+                    other.join()
+            except KeyboardInterrupt:
+                ended.append("interrupted")
+
+        thread = threading.Thread(target=work, daemon=True)
+        thread.start()
+        raise_in_thread(thread.ident or 0)
+        thread.join(10)
+        assert ended == ["interrupted"]
 
 
 def as_py4j(call: Callable[[], object]) -> None:

@@ -5,7 +5,6 @@ With a real cluster they are tried in `tests/citus`.
 
 from __future__ import annotations
 
-import ctypes
 import threading
 import time
 from collections.abc import Iterator
@@ -27,6 +26,7 @@ from headrace.sources.postgres.citus.node_log import narrower
 from headrace.sources.postgres.citus.placement_changes import moved, not_followed, touched_twice
 from headrace.sources.postgres.connection import Connection, at_node, connected
 from headrace.sources.postgres.wal.followed_ddl import widened
+from headrace.spark.interrupts import raise_in_thread
 
 CATALOG = """
 SET allow_system_table_mods = on;
@@ -139,7 +139,7 @@ def test_an_interrupt_does_not_wait_for_a_node_that_hangs(
         while db.execute(sleeps, (pid,)).fetchone() is None:
             assert time.monotonic() - begun < 20
             time.sleep(0.05)
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(KeyboardInterrupt))
+    raise_in_thread(thread.ident or 0)
     thread.join()
     assert [type(error) for error in ended] == [KeyboardInterrupt]
     assert time.monotonic() - begun < 15

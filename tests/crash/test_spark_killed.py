@@ -41,6 +41,10 @@ def kill_spark_while_asked(hr: Headrace) -> None:
             asked.result()
 
 
+def scratch_folder(hr: Headrace) -> Path:
+    return Path(str(hr.spark._jvm.java.lang.System.getProperty("java.io.tmpdir")))  # type: ignore[union-attr]
+
+
 def settled(hr: Headrace) -> bool:
     return all(info.status == "ACTIVE" and not info.behind for info in hr.status())
 
@@ -54,7 +58,8 @@ def test_spark_is_started_again(tmp_path: Path) -> None:
         hr.sql("INSERT INTO lake.k.a VALUES (1, 1), (2, 2)")
         hr.create_stream_table("k.b", "SELECT v, count(*) AS n FROM k.a GROUP BY v", schedule="ON CHANGE")
         hr.create_stream_table("k.c", "SELECT sum(n) AS n FROM k.b", schedule="ON CHANGE")
-        first = hr.spark
+        first, scratch = hr.spark, scratch_folder(hr)
+        assert any(scratch.glob("blockmgr-*"))
         with running(lambda stopping: hr.run(stopping=stopping)):
             told.clear()  # of creating them
             hr.sql("INSERT INTO lake.k.a VALUES (3, 3)")
@@ -63,6 +68,8 @@ def test_spark_is_started_again(tmp_path: Path) -> None:
             until(lambda: any(isinstance(e, Notice) and "started again" in e.message for e in told))
             until(lambda: settled(hr))
             assert hr.spark is not first
+            assert scratch_folder(hr) != scratch
+            until(lambda: not scratch.exists())
             hr.sql("INSERT INTO lake.k.a VALUES (4, 4)")
             until(lambda: hr.spark.table("lake.k.c").collect()[0].n == 4)
         assert any(isinstance(e, RetryPlanned) for e in told)

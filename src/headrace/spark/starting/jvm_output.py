@@ -12,10 +12,15 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
+from headrace.spark.starting.scratch_folder import scratch_folder
+
 STDERR = 2
 
 USELESS = re.compile(r"WARNING: Using incubator modules: jdk\.incubator\.vector|\d+ compiler directives added")
 """Lines that nobody can do anything about: Spark asks Java for that module, and this project has directives."""
+
+JAVA_OPTIONS = "spark.driver.defaultJavaOptions"
+"""Names what the driver's JVM is started with; the user's own, `extraJavaOptions`, come behind it and win."""
 
 DRAIN_SECONDS = 1.0
 """Seconds to wait for the last output of a JVM that failed to start."""
@@ -64,7 +69,14 @@ def launch_jvm(options: Mapping[str, str]) -> None:
     ears.start()
     launched = False
     try:
-        gateway = launch_gateway(conf, {"stdout": writing, "stderr": writing})  # type: ignore[no-untyped-call]
+        with scratch_folder() as scratch:
+            how: dict[str, object] = {"stdout": writing, "stderr": writing}
+            if scratch is not None:
+                folder, lock = scratch
+                given = options.get(JAVA_OPTIONS, "")
+                conf.set(JAVA_OPTIONS, f"{given} -Djava.io.tmpdir={folder}".lstrip())
+                how["pass_fds"] = (lock,)
+            gateway = launch_gateway(conf, how)  # type: ignore[no-untyped-call]
         launched = True
     finally:
         os.close(writing)

@@ -2,15 +2,17 @@
 
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 
 import pytest
+import sqlalchemy as sa
 from catalog_kit.clock import ManualClock
 from catalog_kit.iceberg import CommitFailed, Iceberg
 from catalog_kit.samples import ITEMS, ORDERS, REVENUE, TOP, TTL, attempt, create, define, lake, refresh, see
 from catalog_kit.stream_tables import create_stream_table
 
 from headrace.catalog import Catalog, FrontierMove, Lease, NewVersion, Publication, resource_of
+from headrace.catalog.publishing.versions import stand_in_line
 from headrace.errors import HeadraceError
 from headrace.frontier import Frontier
 
@@ -201,3 +203,33 @@ def test_nobody_can_begin_to_write_while_staging_is_reset(url: str, catalog: Cat
 
 def acquired(catalog: Catalog, name) -> tuple[Lease, ...]:
     return catalog.acquire([resource_of(name)], "x", TTL)
+
+
+@pytest.mark.parametrize("backend", ["postgresql"], indirect=True)
+@pytest.mark.parametrize(
+    ("lock", "waits"),
+    [
+        ("LOCK TABLE hr_publication IN SHARE UPDATE EXCLUSIVE MODE", False),  # as VACUUM and ANALYZE do
+        ("LOCK TABLE hr_publication IN SHARE ROW EXCLUSIVE MODE", True),  # as publishers of former releases do
+        (None, True),
+    ],
+    ids=["vacuum", "former release", "publisher"],
+)
+def test_publishers_wait_for_each_other_and_not_for_the_databases_housekeeping(
+    url: str, catalog: Catalog, lock: str | None, waits: bool
+) -> None:
+    create(catalog)
+    see(catalog, ORDERS)
+    see(catalog, ITEMS)
+    engine = sa.create_engine(url)
+    with ThreadPoolExecutor(1) as pool:
+        with engine.begin() as other:
+            if lock is None:
+                stand_in_line(other)
+            else:
+                other.exec_driver_sql(lock)
+            publishing = pool.submit(publish_next, catalog, [REVENUE])
+            done, _ = wait([publishing], timeout=0.5 if waits else 20)
+            assert bool(done) is not waits
+        publishing.result(20)
+    engine.dispose()

@@ -30,13 +30,25 @@ _ALL: sa.Select[Any] = sa.select(
 """Versions, with columns as `Version` has them."""
 
 
+_LINE = (
+    sa.text(f"SELECT pg_advisory_xact_lock({0x6864726163650000} + 'hr_publication'::regclass::oid::bigint)"),
+    sa.text("LOCK TABLE hr_publication IN ROW EXCLUSIVE MODE"),
+)
+"""Locks that a publisher takes.
+
+The first is that of all publishers. A stronger lock of the table would do, which former releases take: but each VACUUM
+and ANALYZE of it would hold publishers up, and be given up for one that waits. The second one keeps those releases out.
+"""
+
+
 def stand_in_line(connection: Connection) -> None:
     """Keep others from publishing until the transaction ends; readers are not blocked.
 
     On SQLite every writer does so.
     """
     if connection.dialect.name == "postgresql":
-        connection.execute(sa.text("LOCK TABLE hr_publication IN SHARE ROW EXCLUSIVE MODE"))
+        for lock in _LINE:
+            connection.execute(lock)
 
 
 def newest(connection: Connection) -> dict[TableName, Version]:

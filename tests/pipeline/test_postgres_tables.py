@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from pathlib import Path
+from urllib.parse import urlparse
 
 import psycopg
 import pytest
 from kit.late import commits_late
 
 from headrace.api.facade import Headrace
+from headrace.catalog import SourceStatus
 from headrace.errors import HeadraceError
+from headrace.reasons import FullReason
+from headrace.results.refresh_results import Mode
 
 
 def rows(hr: Headrace, table: str) -> list[tuple[object, ...]]:
@@ -110,3 +115,44 @@ def test_what_a_killed_process_still_commits_is_not_landed_with(
     assert (raised.value.code, raised.value.retryable) == ("STAGING_CHANGED", True)
     hr.sources.land(source)
     assert rows(hr, f"{source}.t") == sorted(db.execute("SELECT id, amount FROM t"))
+
+
+@pytest.mark.parametrize("stopped", [False, True], ids=["active", "stopped"])
+def test_a_mirror_whose_files_are_lost_is_copied_anew(
+    hr: Headrace, ns: str, url: str, db: psycopg.Connection, stopped: bool
+) -> None:
+    for table in ("here", "there"):
+        db.execute(f"CREATE TABLE {table} (id int PRIMARY KEY, amount bigint)")
+        db.execute(f"INSERT INTO {table} SELECT g, 100 FROM generate_series(1, 50) g")
+    source, name = f"{ns}_bank", f"{ns}.total"
+    hr.sql(f"CREATE SOURCE {source} FROM POSTGRES '{url}' TABLES (here, there)")
+    both = f"SELECT amount FROM {source}.here UNION ALL SELECT amount FROM {source}.there"
+    hr.create_stream_table(name, f"SELECT sum(amount) AS total FROM ({both})", refresh_mode="DIFFERENTIAL")
+    db.execute("UPDATE here SET amount = 0 WHERE id = 1")
+    hr.refresh()
+    (mirror, _) = hr._catalog.source(source).mirrors
+    for stored in mirror.stored:
+        Path(urlparse(hr._catalog.pointers()[stored].metadata_location).path).write_bytes(b"")
+    if stopped:
+        hr._catalog.set_source_status(source, SourceStatus.STOPPED, "SLOT_LOST", "Its slot is lost.")
+    db.execute("UPDATE here SET amount = 0 WHERE id = 2; UPDATE there SET amount = 0 WHERE id = 3")
+    done = hr.repair(f"{source}.here")
+    assert done.action == "made anew"
+    assert hr._catalog.source(source).status is SourceStatus.ACTIVE
+    assert hr._catalog.source(source).mirrors[0].log != mirror.log
+    assert rows(hr, f"{source}.here") == sorted(db.execute("SELECT * FROM here").fetchall())
+    assert hr.refresh(name).reason == FullReason.SOURCE_RECREATED
+    db.execute("DELETE FROM here WHERE id = 4; DELETE FROM there WHERE id < 3")
+    assert hr.refresh(name).mode is Mode.DIFFERENTIAL
+    assert rows(hr, name) == [(10_000 - 300 - 300,)]
+    assert hr.verify(name).ok
+    assert hr.repair(f"{source}.here").action == "intact"
+    hr.sources.pause(source)
+    Path(urlparse(hr._catalog.pointers()[mirror.name].metadata_location).path).unlink()
+    with pytest.raises(HeadraceError, match="SOURCE_NOT_ACTIVE") as refused:
+        hr.repair(f"{source}.here")
+    assert f"headrace source resume {source}" in str(refused.value.hint)
+    hr.sources.resume(source)
+    assert [each.action for each in hr.repair()] == ["made anew"]
+    hr.refresh()
+    assert hr.verify(name).ok

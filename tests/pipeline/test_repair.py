@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from pathlib import Path
 from urllib.parse import urlparse
 
 import pytest
 
 from headrace.api.facade import Headrace
+from headrace.catalog.records import folder_of
 from headrace.errors import EnvironmentFault, UserError
 from headrace.reasons import FullReason
 from headrace.results.refresh_results import Mode, Status
@@ -71,3 +73,29 @@ def test_a_damaged_table_comes_back_and_its_readers_stay_right(hr: Headrace, ns:
     assert hr.repair()[0].action == "made anew"
     hr.refresh()
     assert all(result.ok for result in hr.verify([read, reader]))
+
+
+@pytest.mark.parametrize("left", [None, b"", b'{"cut'], ids=["gone", "emptied", "cut"])
+def test_a_table_whose_metadata_is_lost_is_made_anew(
+    hr: Headrace, ns: str, chain: tuple[str, str], left: bytes | None
+) -> None:
+    read, reader = chain
+    stored = hr._catalog.stream_table(hr._name(read))
+    for table in stored.stored if left is None else (stored.name,):
+        file = Path(urlparse(hr._catalog.pointers()[table].metadata_location).path)
+        file.unlink() if left is None else file.write_bytes(left)
+    hr.spark.sql(f"INSERT INTO lake.{ns}.t VALUES (4, 4)")
+    folder = folder_of(hr._catalog.pointers()[stored.name].metadata_location)
+    if left is None:
+        (done,) = [each for each in hr.repair() if each.name.endswith(read)]
+    else:
+        done = hr.repair(read)
+    assert done.action == "made anew"
+    assert hr.refresh(reader).reason == FullReason.SOURCE_RECREATED
+    hr.spark.sql(f"INSERT INTO lake.{ns}.t VALUES (5, 5)")
+    assert [r.mode for r in hr.refresh()] == [Mode.DIFFERENTIAL, Mode.DIFFERENTIAL]
+    assert all(result.ok for result in hr.verify([read, reader]))
+    assert hr.repair(read).action == "intact"
+    old = [each for each in hr.maintain(older_than=dt.timedelta(0)) if folder in each.detail]
+    assert [each.action for each in old] == ["remove_dropped"]
+    assert not Path(urlparse(folder).path).exists()

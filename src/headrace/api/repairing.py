@@ -1,4 +1,4 @@
-"""Keeps plain SQL away from what Headrace writes, and undoes what others did to it."""
+"""Keeps plain SQL away from what Headrace writes, and repairs what others did to it."""
 
 from __future__ import annotations
 
@@ -30,22 +30,29 @@ class RepairVerbs(ProjectHandle):
         """Bring back stream tables and mirrors that other programs dropped, wrote or rolled back.
 
         What Headrace had published is shown again: rows, versions and change log, so that readers notice nothing. Where
-        its files are gone, the stream table is made anew from its sources, and its readers compute anew.
+        its files are gone, whoever took them, a stream table is made anew from its sources and a mirror is copied
+        anew from its database, and their readers compute anew.
 
         Args:
-            names: One, several, or (None) all that are damaged.
+            names: One, several, or (None) all that are damaged, as pointers and metadata files show it. Of those
+                that are named, all files are looked for.
 
         Returns:
             What was done, by table; sources before their readers.
 
         Raises:
             UserError: `STREAM_TABLE_NOT_FOUND`.
-            EnvironmentFault: `FOREIGN_WRITER` for a mirror of which files are gone.
-            HeadraceError: Making a table anew failed.
+            EnvironmentFault: `FOREIGN_WRITER` for a mirror of which files are gone where the lake is in another
+                server; `METADATA_UNREADABLE` where nothing of the lake can be read.
+            HeadraceError: Making a table anew failed. It stays damaged, and repairing it again goes on.
         """
+        from headrace.refresh.repair import lost_unchanged
+
         owners = owners_of(self._catalog)
         whole = {owner.name: owner for owner in owners.values()}
         damaged = {owners[w.name].name for w in self._catalog.foreign_writes() if w.name in owners}
+        if names is None:
+            damaged |= {owners[name].name for name in lost_unchanged(self._catalog, owners, whole=False)}
         wanted = list(damaged) if names is None else self._names([names] if isinstance(names, str) else names)
         for name in wanted:
             if name not in whole:
@@ -57,7 +64,7 @@ class RepairVerbs(ProjectHandle):
     def _repair(self, owner: Owner, owners: dict[TableName, Owner]) -> RepairResult:
         from headrace.landing.source_leases import resources_of
         from headrace.refresh.held_leases import holding_leases
-        from headrace.refresh.repair import lost_files, restore
+        from headrace.refresh.repair import lost_files, lost_unchanged, restore
 
         stored = [name for name, of in owners.items() if of.name == owner.name]
         resources = [resource_of(owner.name)]
@@ -66,21 +73,25 @@ class RepairVerbs(ProjectHandle):
                 resources = resources_of(reader.source(owner.source))
         with holding_leases(self._catalog, resources, patience=PATIENCE) as leases:
             restored = restore(self._catalog, stored, leases)
-        name = str(owner.name)
-        if owner.source is not None and restored.lost:
-            fault = lost_files(restored.lost)
+            lost = {**lost_unchanged(self._catalog, stored, whole=True), **restored.lost}
+            withdrawn = bool(lost) and self._catalog.withdraw_pointers(lost, held=leases())
+        if lost and owner.source is None:
+            self._engine().creator.rebuild(owner.name)
+        elif lost and withdrawn and owner.source is not None:
+            self.sources._lander(PATIENCE).make_anew(owner.source, owner.name)
+        elif lost:
+            fault = lost_files(lost)
             hint = f"Drop source {owner.source} and create it again: its database has the rows."
             raise EnvironmentFault(fault.code, fault.message, detail=fault.detail, hint=hint)
-        if restored.lost:
-            self._engine().creator.rebuild(owner.name)
-        if restored.back or restored.lost:
+        if restored.back or lost:
             self._end_failures()
-        if restored.lost:
-            missing = next(iter(restored.lost.values()))
+        name = str(owner.name)
+        if lost:
+            missing = next(iter(lost.values()))
             return RepairResult(name, "made anew", f"files that had been published are gone, such as {missing}")
         if restored.back:
             return RepairResult(name, "restored", "; ".join(_undone(write) for write in restored.back))
-        return RepairResult(name, "intact", "nobody else has changed it")
+        return RepairResult(name, "intact", "it is what was published, and all its files are there")
 
     def _end_failures(self) -> None:
         """Have schedules try again what failed because of damage; pauses stay.

@@ -320,3 +320,25 @@ class Catalog(
             return
         with self._database.write() as connection:
             _restoring.restore_pointers(connection, writes, held)
+
+    def withdraw_pointers(self, names: Iterable[TableName], *, held: Sequence[Lease]) -> bool:
+        """Point stored tables of which files are lost at nothing, as if somebody had dropped them.
+
+        Whatever makes them anew then finds nothing that it would have to read. Maintenance removes what is left of
+        their files.
+
+        Args:
+            names: The stored tables.
+            held: Leases of the caller on what they belong to.
+
+        Returns:
+            False where the lake is in another server, which alone can take tables away; nothing was done then.
+
+        Raises:
+            EnvironmentFault: `LEASE_LOST`.
+        """
+        if self._remote is not None:
+            return False
+        with self._database.write() as connection:
+            _restoring.withdraw_pointers(connection, names, held, self.now())
+        return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import gzip
 import json
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,8 @@ from headrace.lake.iceberg_types import ddl_type
 from headrace.lakes.store_errors import store_error
 
 Json = dict[str, Any]
+
+METADATA_UNREADABLE = "METADATA_UNREADABLE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,8 +172,8 @@ def read_metadata(location: str, *, former: TableMeta | None = None) -> TableMet
     data = read_json(location)
     try:
         return parse_metadata(location, data, former)
-    except (KeyError, ValueError) as error:
-        raise _unreadable(location, error) from error
+    except (KeyError, ValueError, TypeError, AttributeError) as error:  # JSON of something else
+        raise unreadable(location, error) from error
 
 
 def read_json(location: str) -> Json:
@@ -179,16 +182,23 @@ def read_json(location: str) -> Json:
         data = read_bytes(location)
         parsed: Json = json.loads(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data)
         return parsed
-    except (OSError, ValueError) as error:
-        raise _unreadable(location, error) from error
+    except (OSError, ValueError, EOFError, zlib.error) as error:
+        raise unreadable(location, error) from error
 
 
-def _unreadable(location: str, error: Exception) -> EnvironmentFault:
+def unreadable(location: str, error: Exception) -> EnvironmentFault:
+    """Return the error for a table's file that cannot be read.
+
+    Args:
+        location: The file.
+        error: The reason.
+    """
     return store_error(error) or EnvironmentFault(
         "METADATA_UNREADABLE",
         f"The table metadata at {location} cannot be read.",
         detail=f"{type(error).__name__}: {error}",
-        hint="Check that the warehouse is reachable and that nothing deleted files below it.",
+        hint="Check that the warehouse is reachable. Where a file of a stream table or mirror is lost, "
+        "`headrace repair` makes it anew.",
         retryable=True,
     )
 

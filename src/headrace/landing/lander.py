@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, MutableMapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import replace
 
 from headrace.catalog import Catalog, DatabaseSource, Mirror, Publication, SourceStatus
 from headrace.errors import HeadraceError, UserError
@@ -134,6 +135,31 @@ class Lander:
             if mirrors or nodes or error.code not in kind_of(source.kind).stopping:
                 raise
         return self._begin(name, [])
+
+    def make_anew(self, name: str, mirror: TableName) -> LandingResult:
+        """Take a mirror anew into tables of its own, as nothing is left of those that it had.
+
+        Args:
+            name: The source; one that was stopped is taken anew as a whole.
+            mirror: The mirror; nothing may point at its tables any more.
+
+        Raises:
+            UserError: `SOURCE_NOT_ACTIVE` where it is on hold.
+        """
+        source = self.catalog.source(name)
+        if source.status is SourceStatus.PAUSED:
+            raise not_active(source, f"Resume it (`headrace source resume {name}`), and repair {mirror} then.")
+        log = stored_names(mirror, new_suffix()).log.within(LAKE)
+
+        def become(now: DatabaseSource) -> DatabaseSource:
+            return replace(now, mirrors=tuple(replace(m, log=log) if m.name == mirror else m for m in now.mirrors))
+
+        def read(capture: Capture, now: DatabaseSource) -> Landing:
+            if source.status is SourceStatus.STOPPED or now.position is None:
+                return capture.begin()
+            return capture.renew(now.position, [mirror])
+
+        return self.renew(name, read, become)
 
     def land(self, name: str, until: threading.Event | None = None) -> tuple[LandingResult, ...]:
         """Land what was committed since the last landing; return one result a publication.

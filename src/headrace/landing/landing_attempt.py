@@ -146,7 +146,7 @@ class LandingAttempts:
             before = self.catalog.source(name)  # once more: another process may have landed meanwhile
             source = become(before)
             stored = [t for m in source.mirrors for t in m.stored]
-            self._refuse_foreign(source, stored)
+            self._refuse_foreign(source, [t for m in source.mirrors if not _is_anew(m, before) for t in m.stored])
             self.catalog.reset_staging(stored, held=leases())
             reading = StagesTold(self.events, name)
             capture = self.open_capture(source, reading.tell)
@@ -275,24 +275,32 @@ class LandingAttempts:
         lake = self.catalog.pointers(LAKE, [t for m in moved.values() for t in m.written])
         swaps, versions = [], []
         for name, of in moved.items():
-            swaps += [
-                Swap(t, lake[t].metadata_location if t in lake else None, staged=meta.metadata_location)
-                for t, meta in of.written.items()
-            ]
+            for t, meta in of.written.items():
+                at = lake[t].metadata_location if t in lake else None
+                swaps.append(Swap(t, at, staged=meta.metadata_location, overwrite_foreign=of.made))
             if of.changed:
-                meta, known = of.written[name], newest.get(name)
-                number = 0 if known is None else known.version + 1
+                meta, last_version = of.written[name], newest.get(name)
+                number = 0 if last_version is None else last_version.version + 1
                 versions.append(NewVersion(name, number, meta.current_snapshot_id, meta.row_count, meta.uuid))
         reached = {n: v.version for n, v in newest.items()} | {v.relation: v.version for v in versions}
         mirrors = changed_mirrors(source, landing, reached)
-        adds = tuple(m for m in source.mirrors if m not in before.mirrors)
+        logs = {m.log for m in before.mirrors} - {m.log for m in source.mirrors}
+        known = {m.name for m in before.mirrors}
+        adds = tuple(m for m in source.mirrors if m.name not in known)
         options = source.options if source.options != before.options else None
         last = max((last_of(before.position), *(of.operation for of in moved.values())))
         position = {**landing.position, OP: last}
         move = SourceMove(source.name, before.position, position, mirrors, landing.begins, options, adds)
-        publication = Publication(swaps=tuple(swaps), versions=tuple(versions), sources=(move,), leases=leases)
+        publication = Publication(
+            swaps=tuple(swaps), deletes=tuple(logs), versions=tuple(versions), sources=(move,), leases=leases
+        )
         make_durable(lake, [table for of in moved.values() for table in of.written.items()])
         self.catalog.publish_or_settle(publication)
+
+
+def _is_anew(mirror: Mirror, before: DatabaseSource) -> bool:
+    """Return whether a mirror that a source had is made anew, with another change log."""
+    return any(mirror.name == known.name and mirror.log != known.log for known in before.mirrors)
 
 
 def changed_mirrors(source: DatabaseSource, landing: Landing, reached: Mapping[TableName, int]) -> tuple[Mirror, ...]:

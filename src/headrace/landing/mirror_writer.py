@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from headrace.algebra.schema import Column
-from headrace.catalog import Catalog, DatabaseSource, Mirror, StreamTable
+from headrace.catalog import Catalog, DatabaseSource, Mirror, StreamTable, Version
 from headrace.events import Events, stage_told
 from headrace.frontier import Frontier
 from headrace.lake.metadata import TableMeta
@@ -77,7 +77,7 @@ class MirrorWriter:
         newest = self.catalog.newest_versions()
         read = self._read_by()
         runner = self.session.runner().under(STRICT)
-        self._make_missing(landing.tables, mirrors, runner)
+        made = self._make_missing(landing.tables, mirrors, newest, runner)
         parts: dict[TableName, list[LandedTable]] = {}
         for landed in landing.tables:
             parts.setdefault(landed.name, []).append(landed)
@@ -89,8 +89,18 @@ class MirrorWriter:
             known = newest.get(name)
             version = 0 if known is None else known.version + 1
             before = {table: untouched(self.catalog, table) for table in mirrors[name].stored}
-            hand, shared = self._handing(name, version, runner, read), landing.shared_keys.get(name)
-            bringing = Mirroring(mirrors[name], version, runner, self._staged, before, ids[name], hand, shared)
+            hand = None if name in made else self._handing(name, version, runner, read)
+            bringing = Mirroring(
+                mirrors[name],
+                version,
+                runner,
+                self._staged,
+                before,
+                ids[name],
+                hand,
+                landing.shared_keys.get(name),
+                made=name in made,
+            )
             with stage_told(self.events, source.name, f"write {name}"):
                 return bringing.bring(parts[name])
 
@@ -121,18 +131,32 @@ class MirrorWriter:
 
         return hand
 
-    def _make_missing(self, tables: Iterable[LandedTable], mirrors: Mapping[TableName, Mirror], runner: Runner) -> None:
+    def _make_missing(
+        self,
+        tables: Iterable[LandedTable],
+        mirrors: Mapping[TableName, Mirror],
+        newest: Mapping[TableName, Version],
+        runner: Runner,
+    ) -> frozenset[TableName]:
+        """Create the stored tables of mirrors that have none; return those mirrors.
+
+        Where one had others, its versions go on, and its log begins after the next one.
+        """
+        made: set[TableName] = set()
         for landed in tables:
-            mirror = mirrors[landed.name]
+            mirror, last = mirrors[landed.name], newest.get(landed.name)
             if self.catalog.pointers(STAGING, [mirror.name.within(STAGING)]):
                 continue
             suffix = mirror.log.table.removesuffix("_log").rpartition("_")[2]
             for namespace in (mirror.name.namespace, (SYSTEM_NAMESPACE,)):
                 runner.run(create_namespace(STAGING, namespace))
             state, log = (t.within(STAGING) for t in mirror.stored)
-            for table, make in ((state, create_table), (log, partial(create_log, numbered=True))):
+            after = 0 if last is None else last.version + 1
+            made.add(mirror.name)
+            for table, make in ((state, create_table), (log, partial(create_log, numbered=True, after=after))):
                 location = table_location(self.warehouse, table, suffix)
                 runner.run(make(table, landed.columns, location=location, format_version=self.format_version))
+        return frozenset(made)
 
     def _staged(self, table: TableName) -> TableMeta:
         return staged(self.catalog, table)

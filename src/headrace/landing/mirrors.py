@@ -54,6 +54,7 @@ class Moved:
         commits: Snapshots that the state has gained, at the most.
         operation: The highest operation id of its rows.
         key: Field ids of columns in which no two of its rows agree, as far as is known.
+        made: Whether its stored tables were made for it.
     """
 
     written: Mapping[TableName, TableMeta] = field(default_factory=dict)
@@ -63,6 +64,7 @@ class Moved:
     commits: int = 0
     operation: int = 0
     key: frozenset[int] = frozenset()
+    made: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,7 @@ class Mirroring:
         ids: The operation ids of the rows of its change log.
         hand: Hands the change to consumers, if it is a single one of few rows; None where there are none.
         shared: A key that must hold over the rows of several nodes; None where each node sees to its own.
+        made: Whether its stored tables were made for this landing, and are empty.
     """
 
     mirror: Mirror
@@ -88,6 +91,7 @@ class Mirroring:
     ids: OperationIds
     hand: Hand | None = None
     shared: SharedKey | None = None
+    made: bool = False
 
     def bring(self, parts: Sequence[LandedTable]) -> Moved:
         """Apply the mirror's parts of a landing, one after the other.
@@ -95,7 +99,7 @@ class Mirroring:
         Raises:
             EnvironmentFault: `VALUE_NOT_REPRESENTABLE`, or another error of Spark's; nothing must be published then.
         """
-        moved = Moved(key=_ids(self.before[self.mirror.name], self.mirror.key))
+        moved = Moved(key=_ids(self.before[self.mirror.name], self.mirror.key), made=self.made)
         try:
             for landed in parts:
                 with readable(self.runner, landed.folders):
@@ -136,7 +140,7 @@ class Mirroring:
                     self.runner.run(f"ALTER TABLE {stored.within(STAGING).sql} {statement}")
             before = self.staged(name) if moved.changed else before
         keyed = self._known_by(landed, before, moved)
-        if landed.replaced and self.version == 0:
+        if landed.replaced and (self.version == 0 or self.made):
             listed = _listed(landed.columns)
             self.runner.run(f"INSERT INTO {name.within(STAGING).sql} ({listed}) {landed.rows_sql()}")
             moved.changed, moved.inserted = True, self.staged(name).row_count or 0

@@ -27,10 +27,12 @@ from headrace.catalog import (
     Version,
     resource_of,
 )
+from headrace.catalog.records import Retired
 from headrace.catalog.relations import not_found
 from headrace.error_codes.outages import OUTAGES, SURROUNDINGS
 from headrace.errors import HeadraceError, UserError
 from headrace.frontier import Frontier
+from headrace.lake.files.deleted_folders import delete_folder
 from headrace.lake.maintenance_tasks import (
     Chore,
     Policy,
@@ -41,7 +43,7 @@ from headrace.lake.maintenance_tasks import (
     run_tasks,
     trim_log,
 )
-from headrace.lake.metadata import TableMeta, read_json
+from headrace.lake.metadata import TableMeta
 from headrace.lake.pins import former_pins, plan_pins
 from headrace.names import CLOCK, LAKE, STAGING, TableName
 from headrace.ports import Runner, Session
@@ -49,9 +51,11 @@ from headrace.refresh.cut.align_cut import readable_later
 from headrace.refresh.cut.cut import Cut, metadata
 from headrace.refresh.groups.grouping import Defaults
 from headrace.refresh.held_leases import holding_leases
+from headrace.refresh.repair import lake_is_there
 from headrace.refresh.staging_tables import only_rewritten, untouched
 from headrace.refresh.staging_tables import staged as in_staging
 from headrace.results.refresh_results import Record
+from headrace.sources.lakehouse.missing_files import is_lost
 
 BUSY = frozenset({"DEFINITION_CHANGED", "LEASE_HELD", "STAGING_CHANGED", "COMMIT_CONFLICT", "FOREIGN_WRITER"})
 """Somebody else works on a table, which is left alone this time; others are not."""
@@ -277,23 +281,31 @@ def _remove_dropped(
             try:
                 purge(session.runner(), gone.metadata_location)
             except HeadraceError as error:
-                if error.code != "FILE_MISSING" or not _found(catalog, there):
+                if not _are_lost(catalog, gone, error):
                     results.append(MaintenanceResult(gone.name, "skipped", error.message))
                     continue
-                done = f"{done}, where files were missing already; whatever is left there belongs to nothing"
+                done = f"{done}, with whatever was left of it, as files were missing already"
+                if (failure := _folder_removed(gone.folder)) is not None:
+                    done = f"{done}; what could not be removed ({failure}) belongs to nothing"
             catalog.forget(gone)
         results.append(MaintenanceResult(gone.name.split("#")[0], "remove_dropped", done))
     return results
 
 
-def _found(catalog: Catalog, there: Collection[TableName]) -> bool:
-    """Return whether the warehouse is there: files of some table are, or there are no tables."""
-    pointers = catalog.pointers(LAKE, there)
-    for pointer in pointers.values():
-        with suppress(HeadraceError):
-            read_json(pointer.metadata_location)  # the file itself, not what is remembered of it
-            return True
-    return not pointers
+def _folder_removed(folder: str) -> str | None:
+    """Remove what is left in a folder; return why that was not possible."""
+    try:
+        delete_folder(folder)
+    except OSError as error:
+        return " ".join(str(error).split())
+    return None
+
+
+def _are_lost(catalog: Catalog, gone: Retired, error: HeadraceError) -> bool:
+    """Return whether a table's metadata is lost, while the warehouse is there."""
+    with suppress(HeadraceError):  # a store that lets nothing be read has lost nothing
+        return (error.code == "FILE_MISSING" or is_lost(gone.metadata_location)) and lake_is_there(catalog)
+    return False
 
 
 def _trim_history(catalog: Catalog, keep: dt.timedelta | None, dry_run: bool) -> list[MaintenanceResult]:

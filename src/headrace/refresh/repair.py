@@ -8,12 +8,18 @@ computed anew.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from headrace.catalog import Catalog, ForeignWrite, Lease
-from headrace.errors import EnvironmentFault
-from headrace.names import TableName
-from headrace.sources.lakehouse.missing_files import first_missing
+from headrace.errors import EnvironmentFault, HeadraceError
+from headrace.lake.metadata import METADATA_UNREADABLE, read_json
+from headrace.names import LAKE, TableName
+from headrace.sources.lakehouse.missing_files import first_missing, is_lost
+
+_THREADS = 16
+"""Tables looked at at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +57,52 @@ def restore(catalog: Catalog, stored: Iterable[TableName], leases: Callable[[], 
     return Restored(back, missing)
 
 
+def lost_unchanged(catalog: Catalog, stored: Iterable[TableName], *, whole: bool) -> dict[TableName, str]:
+    """Return stored tables that nobody changed, and of which files are lost, with one file each.
+
+    A store that loses a file, a disk that fails or a backup older than the catalog leave such.
+
+    Args:
+        catalog: The catalog.
+        stored: The stored tables.
+        whole: Look for all files of their rows, not only for metadata.
+
+    Raises:
+        EnvironmentFault: `METADATA_UNREADABLE` where nothing of the lake can be read: the warehouse is not there;
+            another code where the store lets nothing be read.
+    """
+    pointers = catalog.pointers(LAKE, tuple(stored))
+    with ThreadPoolExecutor(_THREADS, thread_name_prefix="headrace-look") as pool:
+        looks = {
+            name: pool.submit(first_missing if whole else _lost, pointer.metadata_location)
+            for name, pointer in pointers.items()
+        }
+        lost = {name: file for name, look in looks.items() if (file := look.result()) is not None}
+    if lost and not lake_is_there(catalog):
+        raise EnvironmentFault(
+            METADATA_UNREADABLE,
+            "Nothing of the lake can be read, so nothing was repaired.",
+            detail=f"Missing: {next(iter(lost.values()))}",
+            hint="Check that the warehouse is where headrace.toml says, and is reachable.",
+            retryable=True,
+        )
+    return lost
+
+
+def _lost(location: str) -> str | None:
+    return location if is_lost(location) else None
+
+
+def lake_is_there(catalog: Catalog) -> bool:
+    """Return whether the warehouse is there: files of some table are, or there are no tables."""
+    pointers = catalog.pointers()
+    for pointer in pointers.values():
+        with suppress(HeadraceError):
+            read_json(pointer.metadata_location)  # the file itself, not what is remembered of it
+            return True
+    return not pointers
+
+
 def _read_by_others(catalog: Catalog, names: set[TableName]) -> dict[TableName, set[int]]:
     """Return the snapshots of stream tables and mirrors at which their readers stand."""
     with catalog.reading() as reader:
@@ -74,5 +126,5 @@ def lost_files(lost: Mapping[TableName, str]) -> EnvironmentFault:
         "FOREIGN_WRITER",
         f"{name} was changed by another program, and files that Headrace had published are gone; nothing was changed.",
         detail=f"Missing: {file}",
-        hint="REPAIR STREAM TABLE (`headrace repair`) makes the table anew, and has its readers compute anew.",
+        hint=f"`headrace repair {name}` makes the table anew, and has its readers compute anew.",
     )

@@ -12,7 +12,7 @@ from kit.stored_project import StoredProject, with_revenue
 
 from headrace.errors import EnvironmentFault, UserError
 from headrace.lake import metadata as lake_metadata
-from headrace.refresh.repair import lost_files, restore
+from headrace.refresh.repair import lost_files, lost_unchanged, restore
 from headrace.results.refresh_results import Status
 
 
@@ -194,6 +194,50 @@ def test_files_that_are_gone_are_told_before_anything_is_pointed_at_them(project
         shutil.rmtree(project.root / "warehouse")
         shutil.copytree(kept, project.root / "warehouse")
         assert hr.repair("shop.revenue").action == "restored"
+
+
+@pytest.mark.parametrize("content", [b"", b'{"cut', b"[1]", b"\x1f\x8b\x08cut"])
+def test_a_lost_metadata_file_is_found_and_what_comes_back_is_restored(project: StoredProject, content: bytes) -> None:
+    hr, name = project.hr, project.hr._name("shop.revenue")
+    pointers = dict(hr._catalog.pointers())
+    file = Path(pointers[name].metadata_location.removeprefix("file://"))
+    whole = file.read_bytes()
+    file.write_bytes(content)
+    for thorough in (True, False):
+        assert lost_unchanged(hr._catalog, [name], whole=thorough) == {name: pointers[name].metadata_location}
+    assert hr._catalog.withdraw_pointers([name], held=())
+    assert hr.status()[0].damage == "shop.revenue was dropped"
+    assert len(hr._catalog.retired(hr._catalog.now())) == 1
+    file.write_bytes(whole)
+    assert hr.repair("shop.revenue").action == "restored"
+    assert dict(hr._catalog.pointers()) == pointers
+    assert not hr._catalog.retired(hr._catalog.now()), "its files would be removed"
+
+
+def test_what_cannot_be_read_for_another_reason_is_not_lost(project: StoredProject) -> None:
+    hr, name = project.hr, project.hr._name("shop.revenue")
+    pointers = dict(hr._catalog.pointers())
+    file = Path(pointers[name].metadata_location.removeprefix("file://"))
+    whole = file.read_bytes()
+    file.unlink()
+    file.mkdir()
+    try:
+        for names in ("shop.revenue", None):
+            with pytest.raises(EnvironmentFault, match="METADATA_UNREADABLE"):
+                hr.repair(names)
+    finally:
+        file.rmdir()
+        file.write_bytes(whole)
+    warehouse = project.root / "warehouse"
+    warehouse.rename(project.root / "away")
+    try:
+        for names in ("shop.revenue", None):
+            with pytest.raises(EnvironmentFault, match="Nothing of the lake can be read"):
+                hr.repair(names)
+    finally:
+        (project.root / "away").rename(warehouse)
+    assert dict(hr._catalog.pointers()) == pointers
+    assert hr.repair() == ()
 
 
 def test_looking_at_many_tables_costs_the_same_statements_and_reads_no_stored_metadata(

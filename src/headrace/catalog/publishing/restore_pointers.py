@@ -1,8 +1,9 @@
-"""Points stored tables at what Headrace published last again."""
+"""Points stored tables at what Headrace published last again, or at nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import datetime as dt
+from collections.abc import Iterable, Sequence
 
 from sqlalchemy.engine import Connection
 
@@ -10,8 +11,9 @@ from headrace.catalog.coordination import leases as leasing
 from headrace.catalog.publishing import pointers, published_pointers
 from headrace.catalog.publishing.pointer_changes import PointerChanges, foreign_writer
 from headrace.catalog.publishing.pointers import PointerRow, key_of
+from headrace.catalog.publishing.retired_tables import RETIRED, key_of_retired, take_back
 from headrace.catalog.records import ForeignWrite, Lease
-from headrace.names import LAKE, STAGING
+from headrace.names import LAKE, STAGING, TableName
 
 
 def restore_pointers(connection: Connection, writes: Sequence[ForeignWrite], held: Sequence[Lease]) -> None:
@@ -30,4 +32,21 @@ def restore_pointers(connection: Connection, writes: Sequence[ForeignWrite], hel
             back = PointerRow(write.published, now and now.metadata_location, "TABLE")
             if now is None or now.metadata_location != write.published:
                 changes.put(catalog, key, back, replacing=now)
+    changes.apply(connection)
+    take_back(connection, (write.published for write in writes))
+
+
+def withdraw_pointers(
+    connection: Connection, names: Iterable[TableName], held: Sequence[Lease], now: dt.datetime
+) -> None:
+    """Point stored tables at nothing; see `Catalog.withdraw_pointers`."""
+    leasing.check(connection, held)
+    keys = {key_of(name) for name in names}
+    ours = published_pointers.read(connection, keys)
+    changes = PointerChanges()
+    for (catalog, key), row in pointers.lock(connection, (LAKE, STAGING), keys).items():
+        changes.delete(catalog, key)
+        if catalog == LAKE and ours.get(key) == row.metadata_location:
+            retired = PointerRow(row.metadata_location, None, row.iceberg_type)
+            changes.put(RETIRED, key_of_retired(now, key), retired, replacing=None)
     changes.apply(connection)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import uuid
+from collections.abc import Iterable
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -35,6 +36,17 @@ def retired(connection: Connection, before: dt.datetime) -> tuple[Retired, ...]:
     )
     found = (Retired(name, location, dt.datetime.fromisoformat(at)) for at, name, location in connection.execute(query))
     return tuple(r for r in found if r.at <= before)
+
+
+def take_back(connection: Connection, locations: Iterable[str]) -> None:
+    """Forget that tables were retired: they are shown again.
+
+    Args:
+        connection: The transaction.
+        locations: Their metadata files.
+    """
+    shown = _C.metadata_location.in_(sorted(locations))
+    connection.execute(sa.delete(t.iceberg_tables).where(_C.catalog_name == RETIRED, shown))
 
 
 def forget(connection: Connection, gone: Retired) -> None:

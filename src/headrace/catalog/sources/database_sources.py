@@ -122,7 +122,7 @@ class SourceMove:
         source: Its name.
         expected: The position that the landing started from; another one in the catalog refuses the publication.
         position: The new one.
-        mirrors: Mirrors that are made of another table, or another shape of it, from now on.
+        mirrors: Mirrors that are made of another table, or another shape of it, or have another log from now on.
         activates: The source is ACTIVE from now on, as a new snapshot makes it; else it stays as it is, so that
             whoever pauses it while it is landed is heard.
         options: Where it is and what is captured from now on; None leaves that as it is.
@@ -305,7 +305,8 @@ def _write_mirrors(connection: Connection, mirrors: Sequence[Mirror]) -> None:
     for mirror in mirrors:
         details = None if mirror.details is None else dict(mirror.details)
         own = t.mirror.c.relation_id == ids[mirror.name]
-        connection.execute(sa.update(t.mirror).where(own).values(details_json=details, gone=mirror.gone))
+        values = {"details_json": details, "gone": mirror.gone, "log": stored_name(mirror.log)}
+        connection.execute(sa.update(t.mirror).where(own).values(values))
 
 
 def drop(connection: Connection, names: Sequence[str]) -> None:

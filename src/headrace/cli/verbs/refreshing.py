@@ -116,10 +116,11 @@ def maintain(
 @options.names
 @pass_invocation
 def repair(asked: Invocation, names: tuple[str, ...]) -> None:
-    """Bring back stream tables and mirrors that other programs dropped or wrote.
+    """Bring back stream tables and mirrors that others dropped or wrote, or that are lost.
 
     The named ones, or all that are damaged. What Headrace had published is shown again, which takes no Spark; where its
-    files are gone, the stream table is made anew from its sources.
+    files are gone, a stream table is made anew from its sources, and a mirror from its database. All files are looked
+    for of tables that are named, of others the metadata.
 
     \b
     Examples:

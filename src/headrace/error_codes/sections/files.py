@@ -24,7 +24,7 @@ CODES = (
         "METADATA_UNREADABLE",
         message="A table's metadata file cannot be read.",
         cause="The warehouse is out of reach, or files were deleted.",
-        remedy="Check the warehouse.",
+        remedy="Check the warehouse. `headrace repair` makes stream tables and mirrors anew of which files are lost.",
         retry="yes",
     ),
     ErrorCode(
@@ -38,7 +38,7 @@ CODES = (
         "FILE_MISSING",
         message="A file that a table needs is missing.",
         cause="Something deleted files of the warehouse.",
-        remedy="A FULL refresh rebuilds a stream table from its sources.",
+        remedy="`headrace repair NAME` makes a stream table or mirror anew.",
         retry="no",
     ),
     ErrorCode(

@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
+import gzip
+import struct
+import zlib
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 
 from headrace.errors import HeadraceError
 from headrace.lake.files.file_access import file_io
-from headrace.lake.metadata import TableMeta, local_path, read_metadata
+from headrace.lake.metadata import METADATA_UNREADABLE, TableMeta, local_path, read_metadata, unreadable
 from headrace.sources.lakehouse.manifests import live_files, manifest_list, manifests
 
 _THREADS = 16
 """Files asked for at once: an object store answers each within a tenth of a second."""
+
+
+DAMAGED = (ValueError, KeyError, TypeError, AttributeError, EOFError, struct.error, zlib.error, gzip.BadGzipFile)
+GONE = (FileNotFoundError, NotADirectoryError, *DAMAGED)
+"""Errors of reading a file that is not there, is cut short, or holds something else; others are of its store."""
+
+
+def is_lost(location: str) -> bool:
+    """Return whether a table's metadata file is not there, or holds no metadata.
+
+    Args:
+        location: The metadata file.
+
+    Raises:
+        EnvironmentFault: It cannot be told, as the store does not let it be read.
+    """
+    return _read(location) is None
 
 
 def first_missing(location: str, snapshots: Iterable[int] = ()) -> str | None:
@@ -20,16 +40,28 @@ def first_missing(location: str, snapshots: Iterable[int] = ()) -> str | None:
     Args:
         location: A metadata file of the table.
         snapshots: Snapshots that must be readable besides the current one.
+
+    Raises:
+        EnvironmentFault: It cannot be told, as the store does not let a file be read.
     """
-    try:
-        meta = read_metadata(location)
-    except HeadraceError:
+    meta = _read(location)
+    if meta is None:
         return location
     current = () if meta.current_snapshot_id is None else (meta.current_snapshot_id,)
     for snapshot in dict.fromkeys((*current, *snapshots)):
         if (missing := _missing_of(meta, snapshot)) is not None:
             return missing
     return None
+
+
+def _read(location: str) -> TableMeta | None:
+    """Return a table's metadata; None where it is lost."""
+    try:
+        return read_metadata(location)
+    except HeadraceError as error:
+        if error.code == METADATA_UNREADABLE and isinstance(error.__cause__, GONE):
+            return None
+        raise
 
 
 def _missing_of(meta: TableMeta, snapshot: int) -> str | None:
@@ -42,8 +74,10 @@ def _missing_of(meta: TableMeta, snapshot: int) -> str | None:
         for entry in manifests(at):
             at = entry["manifest_path"]
             paths += (file["file_path"] for file in live_files(at))
-    except (OSError, ValueError):
+    except GONE:
         return at
+    except OSError as error:
+        raise unreadable(at, error) from error
     with ThreadPoolExecutor(_THREADS) as pool:
         there = pool.map(_exists, paths)
         return next((path for path, found in zip(paths, there, strict=True) if not found), None)

@@ -350,7 +350,7 @@ EVIDENCE: tuple[tuple[str, ErrorKind], ...] = (
         ErrorKind(
             "FILE_MISSING",
             EnvironmentFault,
-            "Something deleted files of the warehouse. A FULL refresh rebuilds a stream table from its sources.",
+            "Something deleted files of the warehouse. `headrace repair NAME` makes a stream table or mirror anew.",
             message="A file that a table needs is missing.",
         ),
     ),

@@ -34,6 +34,11 @@ def test_properties_are_read_as_toml_writes_them(tmp_path: Path) -> None:
     [
         ('"s3.secret-access-key" = "hush"', "env:NAME"),
         ('"adls.sas-token.account" = "hush"', "env:NAME"),
+        ('"adls.auth.shared-key.account.key" = "hush"', "env:NAME"),
+        ('"adls.connection-string.account" = "hush"', "env:NAME"),
+        ('"gcs.encryption-key" = "hush"', "env:NAME"),
+        ('"gcs.decryption-key" = "hush"', "env:NAME"),
+        ('"s3.sse.type" = "custom"\n"s3.sse.key" = "hush"', "env:NAME"),
         ('"s3.secret-access-key" = "env:NOWHERE"', "NOWHERE"),
         ('"s3 endpoint" = "x"', "s3 endpoint"),
         ('"s3.endpoint" = ["x"]', "s3.endpoint"),
@@ -44,6 +49,11 @@ def test_what_is_no_property_is_refused(tmp_path: Path, section: str, says: str)
         config.load(project(tmp_path, section), {})
     assert says in str(caught.value)
     assert "hush" not in str(caught.value)
+
+
+def test_the_name_of_a_key_is_no_secret(tmp_path: Path) -> None:
+    section = '"s3.sse.type" = "kms"\n"s3.sse.key" = "arn:aws:kms:eu:1:key/2"'
+    assert config.load(project(tmp_path, section), {}).storage["s3.sse.key"] == "arn:aws:kms:eu:1:key/2"
 
 
 def test_a_file_is_reached_as_the_warehouse_that_it_lies_in() -> None:

@@ -11,7 +11,11 @@ from headrace.errors import UserError
 S3_FILE_IO = "org.apache.iceberg.aws.s3.S3FileIO"
 IMPLEMENTATION = "io-impl"
 
-_SECRET = re.compile(r"secret|token|password|credential|account-key|sas|signature", re.IGNORECASE)
+SECRETS = r"secret|token|password|credential|account[.-]key|sas|signature|connection-string|cryption-key"
+"""Pattern of the names of properties that are secrets, in whatever case."""
+
+_SECRET = re.compile(SECRETS, re.IGNORECASE)
+_SSE_KEY = "s3.sse.key"
 _NAME = re.compile(r"[\w.-]+")
 _VARIABLE = "env:"
 
@@ -65,13 +69,15 @@ def read_storage(file: Path, section: Mapping[str, object], environ: Mapping[str
         UserError: `CONFIG_INVALID`.
     """
     found: dict[str, str] = {}
-    for name, value in _flat(section).items():
+    given = _flat(section)
+    own_key = _SSE_KEY if given.get("s3.sse.type") == "custom" else None  # else it names a key of a service
+    for name, value in given.items():
         if not _NAME.fullmatch(name) or not isinstance(value, str | bool | int | float):
             raise _invalid(f"{name} in [storage] of {file} cannot be read.", _FORM)
         text = str(value).lower() if isinstance(value, bool) else str(value)
         if text.startswith(_VARIABLE):
             found[name] = _from_environment(file, name, text.removeprefix(_VARIABLE), environ)
-        elif is_secret(name):
+        elif is_secret(name) or name == own_key:
             what = f"{name} in [storage] of {file} is a secret, which does not belong into a file."
             raise _invalid(what, f'Write "{name}" = "env:NAME", and set that variable.')
         else:

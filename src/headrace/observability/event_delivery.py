@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import datetime as dt
-import queue
 import threading
+from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any, Self
 
-from headrace.events import Event, Events, Notice, fields_of, kind_of
+from headrace.events import (
+    CycleFinished,
+    CycleStarted,
+    Event,
+    Events,
+    GroupPublished,
+    Notice,
+    RefreshFinished,
+    SinkWritten,
+    fields_of,
+    kind_of,
+)
 from headrace.observability.journal import NOT_KEPT
 
 MOST_WAITING = 1000
-"""Events that wait while the other side is down; the oldest are given up first."""
+"""Events that wait while the other side is down or slow; the oldest are given up first."""
+
+ROUTINE = (CycleStarted, CycleFinished, RefreshFinished, GroupPublished, SinkWritten)
+"""Events of work that went well: a busy source alone has several a second."""
 
 PATIENCE_SECONDS = 5.0
 """At the end, what still waits is given that long."""
@@ -28,11 +41,18 @@ class EventDelivery:
     Args:
         events: What is listened to.
         name: Of the thread.
+        receiver: Who they are delivered to, for messages.
+        routine: Events that wait while there are others, and that are given up first.
     """
 
-    def __init__(self, events: Events, name: str) -> None:
+    def __init__(self, events: Events, name: str, receiver: str, routine: tuple[type[Event], ...] = ROUTINE) -> None:
         self._events = events
-        self._waiting: queue.Queue[Any] = queue.Queue()  # None: the end
+        self._receiver = receiver
+        self._behind = False
+        self._routine = routine
+        self._changed = threading.Condition()
+        self._waiting: tuple[deque[Any], deque[Any]] = (deque(), deque())  # the second: of routine
+        self._closed = False
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._carry, name=name, daemon=True)
         self._unsubscribe: Callable[[], None] = lambda: None
@@ -50,7 +70,9 @@ class EventDelivery:
         if self._ended.is_set():
             return
         self._unsubscribe()
-        self._waiting.put(None)
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
         if threading.current_thread() is not self._thread:  # who is called may want to be called no more
             self._thread.join(PATIENCE_SECONDS)
         self._ended.set()
@@ -67,21 +89,40 @@ class EventDelivery:
         return {"at": at, "event": kind_of(event), **fields_of(event)}
 
     def given_up(self) -> None:
-        """Note that the oldest waiting event is not delivered; called where another one happens."""
+        """Report, once until all is delivered, that events are lost; called where others happen."""
+        if not self._behind:
+            self._behind = True
+            self._events.emit(
+                Notice(
+                    f"{self._receiver} takes events slower than they happen: the oldest are lost, first those of work "
+                    "that went well."
+                )
+            )
 
     def _note(self, event: Event) -> None:
         document = self.prepared(event)
         if document is None:
             return
-        while self._waiting.qsize() >= MOST_WAITING:
-            with suppress(queue.Empty):
-                self._waiting.get_nowait()
-                self.given_up()
-        self._waiting.put(document)
+        lost = 0
+        with self._changed:
+            while sum(map(len, self._waiting)) >= MOST_WAITING:
+                self._waiting[bool(self._waiting[1])].popleft()
+                lost += 1
+            self._waiting[isinstance(event, self._routine)].append(document)
+            self._changed.notify()
+        for _ in range(lost):
+            self.given_up()
+
+    def _next(self) -> Any:
+        """Wait for the next event; return None at the end."""
+        with self._changed:
+            self._behind = self._behind and any(self._waiting)
+            self._changed.wait_for(lambda: self._closed or any(self._waiting))
+            return next((waiting.popleft() for waiting in self._waiting if waiting), None)
 
     def _carry(self) -> None:
         told = False
-        while (document := self._waiting.get()) is not None and not self._ended.is_set():
+        while (document := self._next()) is not None and not self._ended.is_set():
             try:
                 self.deliver(document)
                 told = False

@@ -27,7 +27,8 @@ class Hook(EventDelivery):
     """
 
     def __init__(self, call: Call, events: Events) -> None:
-        super().__init__(events, "headrace-hook")
+        self._name = getattr(call, "__qualname__", repr(call))
+        super().__init__(events, "headrace-hook", f"The event hook {self._name}")
         self._call = call
         self._told: object = None
 
@@ -40,8 +41,7 @@ class Hook(EventDelivery):
         except Exception as error:
             if self._told is None:
                 self._told = document["event"]
-                name = getattr(self._call, "__qualname__", repr(self._call))
-                self._events.emit(Notice(f"The event hook {name} failed; it is called again. {error!r}"))
+                self._events.emit(Notice(f"The event hook {self._name} failed; it is called again. {error!r}"))
 
 
 def load_hook(text: str, folder: Path) -> Call:

@@ -31,7 +31,8 @@ class Webhook(EventDelivery):
     """
 
     def __init__(self, url: str, events: Events, *, first_pause: float = 1.0) -> None:
-        super().__init__(events, "headrace-webhook")
+        self._host = urllib.parse.urlsplit(url).hostname or "?"  # alone: the whole address may contain a secret
+        super().__init__(events, "headrace-webhook", f"The webhook at {self._host}")
         self._url = url
         self._first_pause = first_pause
         self._told = False
@@ -49,11 +50,6 @@ class Webhook(EventDelivery):
                 Notice(f"The webhook at {self._host} does not take events: {trouble.why}. They are lost.")
             )
         self._told = trouble is not None
-
-    @property
-    def _host(self) -> str:
-        """Return the host alone, since the whole address may contain a secret."""
-        return urllib.parse.urlsplit(self._url).hostname or "?"
 
     def _post(self, body: bytes) -> _Trouble | None:
         request = urllib.request.Request(self._url, body, {"Content-Type": "application/json"}, method="POST")

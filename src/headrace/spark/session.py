@@ -18,7 +18,7 @@ from headrace.errors import EnvironmentFault, UserError
 from headrace.events import Events, SparkStarted, SparkStarting
 from headrace.extras import CONNECT_CLIENT, CONNECT_PACKAGES, require
 from headrace.lakes.lake_settings import CREDENTIAL, TOKEN, LakeSettings, secret
-from headrace.lakes.storage_settings import file_access, is_secret
+from headrace.lakes.storage_settings import SECRETS, file_access, is_secret
 from headrace.names import LAKE, STAGING
 from headrace.spark.class_archive import java_options
 from headrace.spark.errors import translated
@@ -146,7 +146,7 @@ def session_options(settings: Settings, jars: tuple[Path, ...]) -> dict[str, str
         # what a hundred stages run, which is what twenty tables need.
         "spark.sql.codegen.cache.maxEntries": "5000",
         **catalog_options(settings),
-        **({"spark.redaction.regex": _REDACTED} if settings.lake is not None else {}),
+        **({"spark.redaction.regex": _REDACTED} if settings.lake is not None or settings.storage else {}),
         **(_local_options(settings, jars) if local else _cluster_options(jars)),
     }
     given = settings.spark_options
@@ -164,8 +164,8 @@ def _joined(ours: str, theirs: str, sign: str) -> str:
     return sign.join(dict.fromkeys(filter(None, (*theirs.split(sign), *ours.split(sign)))))
 
 
-_REDACTED = "(?i)secret|password|token|credential|access[.]?key"
-"""Spark's own pattern of options whose values it shows nowhere, and `credential`, which Iceberg has."""
+_REDACTED = f"(?i)access[.]?key|sse[.]key|{SECRETS}"
+"""Pattern of options whose values Spark shows nowhere: its own, and what else is a secret to Iceberg."""
 
 
 _MEMORY = "2g"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from dataclasses import replace
@@ -67,3 +68,23 @@ def test_folders_may_be_new_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(FileNotFoundError):
         durable_files.flush({str(tmp_path): [str(tmp_path / "gone")]})
     durable_files.flush({})
+
+
+def test_a_file_system_that_flushes_no_folders_is_fine_and_a_failing_disk_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fails = errno.EINVAL
+    fsync = os.fsync
+
+    def flush(at: int) -> None:
+        if os.path.isdir(f"/proc/self/fd/{at}"):
+            raise OSError(fails, os.strerror(fails))
+        fsync(at)
+
+    monkeypatch.setattr(os, "fsync", flush)
+    (tmp_path / "1.parquet").write_text("…")
+    written = {str(tmp_path): [str(tmp_path / "1.parquet")]}
+    durable_files.flush(written)
+    fails = errno.EIO
+    with pytest.raises(OSError, match="Input/output"):
+        durable_files.flush(written)

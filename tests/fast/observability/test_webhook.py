@@ -11,8 +11,8 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from headrace.events import Events, Notice, StageStarted, Suspended
-from headrace.observability.event_delivery import Document, EventDelivery
+from headrace.events import Events, Notice, RefreshFinished, StageStarted, Suspended
+from headrace.observability.event_delivery import MOST_WAITING, Document, EventDelivery
 from headrace.observability.webhook import Webhook
 
 
@@ -137,6 +137,28 @@ def test_a_redirect_is_no_delivery(server: Server, code: int) -> None:
     assert str(code) in told[0]
 
 
+def test_what_went_well_waits_for_the_rest_and_is_lost_first() -> None:
+    events, told, heard, goes_on = Events(), list[str](), list[Document](), threading.Event()
+
+    class Slow(EventDelivery):
+        def deliver(self, document: Document) -> None:
+            goes_on.wait(20)
+            heard.append(document)
+
+    events.subscribe(lambda event: told.append(event.message) if isinstance(event, Notice) else None)
+    with Slow(events, "test", "The receiver"):
+        for number in range(3 * MOST_WAITING):
+            if number == MOST_WAITING:
+                events.emit(Suspended("s.b", 5, "E", "why"))
+            events.emit(RefreshFinished("s.a", "DIFFERENTIAL", number, 0, 0.1))
+        goes_on.set()
+    assert [document["event"] for document in heard[1:4]] == ["suspended", "notice", "refresh_finished"]
+    assert MOST_WAITING <= len(heard) <= MOST_WAITING + 1
+    assert heard[-1]["rows_inserted"] == 3 * MOST_WAITING - 1
+    assert len(told) == 1
+    assert told[0].startswith("The receiver takes events slower than they happen")
+
+
 def test_whatever_breaks_a_delivery_the_next_event_is_delivered() -> None:
     events, told, heard = Events(), list[str](), list[object]()
 
@@ -147,7 +169,7 @@ def test_whatever_breaks_a_delivery_the_next_event_is_delivered() -> None:
             heard.append(document["message"])
 
     events.subscribe(lambda event: told.append(event.message) if isinstance(event, Notice) else None)
-    with Delivery(events, "test"):
+    with Delivery(events, "test", "It"):
         for text in ("bad 1", "bad 2", "good"):
             events.emit(Notice(text))
     assert "good" in heard

@@ -1,3 +1,4 @@
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -50,6 +51,14 @@ def test_both_catalogs_are_the_same_but_for_the_name(settings):
     staging = {k.replace(".staging", "."): v for k, v in options.items() if ".staging" in k}
     assert lake == staging
     assert options["spark.sql.catalog.lake.cache-enabled"] == "false"
+
+
+@pytest.mark.parametrize("secret", ["adls.auth.shared-key.account.key", "gcs.encryption-key", "s3.sse.key"])
+def test_spark_shows_no_key_of_an_object_store(settings, secret):
+    options = session_options(replace(settings, storage={secret: "hush"}), JARS)
+    assert re.search(options["spark.redaction.regex"], f"spark.sql.catalog.lake.{secret}")
+    assert not re.search(options["spark.redaction.regex"], "spark.sql.catalog.lake.s3.endpoint")
+    assert "spark.redaction.regex" not in session_options(settings, JARS)
 
 
 def test_users_options_win(settings):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -32,7 +33,7 @@ def flush(written: Mapping[str, Iterable[str]]) -> None:
         return
     with ThreadPoolExecutor(min(_THREADS, len(paths))) as pool:
         list(pool.map(_flush, paths))
-        list(pool.map(_flush, folders))
+        list(pool.map(_flush_folder, folders))
 
 
 def _folders(path: Path, table: Path | None) -> Iterable[Path]:
@@ -48,3 +49,12 @@ def _flush(path: Path) -> None:
         os.fsync(opened)
     finally:
         os.close(opened)
+
+
+def _flush_folder(path: Path) -> None:
+    """Flush a folder, unless its file system knows no such thing, as some of networks do not."""
+    try:
+        _flush(path)
+    except OSError as error:
+        if error.errno not in (errno.EBADF, errno.EINVAL):  # as PostgreSQL's fsync_fname does
+            raise

@@ -104,7 +104,7 @@ class RefreshDelivery(EventDelivery):
     """
 
     def __init__(self, events: Events, name: str, what: str) -> None:
-        super().__init__(events, name)
+        super().__init__(events, name, what, routine=())
         self._what = what
         self._told = False
         self._cycles = 0

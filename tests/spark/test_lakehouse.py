@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from itertools import pairwise
@@ -14,6 +15,7 @@ import pytest
 from headrace.lake.metadata import TableMeta, read_metadata
 from headrace.names import TableName
 from headrace.reasons import FullReason
+from headrace.refresh.cut.cut import metadata
 from headrace.sources.lakehouse import deleted_rows, file_narrowing
 from headrace.sources.lakehouse.change_plan import ChangePlan, NotIncremental, PositionDiff
 from headrace.sources.lakehouse.changes_sql import changes_sql, plan_changes, rows_sql
@@ -207,6 +209,29 @@ def test_another_catalogs_table_is_found_and_read(lake, fresh) -> None:
     meta = read_metadata(metadata_location(lake.runner, table))
     moved = changes(lake, table, meta, first, meta.current_snapshot_id, ("k",))
     assert moved == Counter({(2,): -2})
+
+
+def test_a_table_made_in_the_place_of_another_is_seen_and_so_is_a_writer_whose_clock_is_behind(lake, fresh) -> None:
+    table = fresh("hadoop_cat")
+    uuids = set[str]()
+    for rows in ("(1)", "(2)"):
+        lake.runner.run(f"CREATE TABLE {table.sql} USING iceberg AS SELECT * FROM VALUES {rows} AS t(k)")
+        location = metadata_location(lake.runner, table)
+        assert location is not None
+        uuids.add(metadata(location).uuid)
+        if rows == "(1)":
+            lake.runner.run(f"DROP TABLE {table.sql}")
+    assert len(uuids) == 2
+    lake.runner.run(f"INSERT INTO {table.sql} VALUES (3)")
+    newest = metadata_location(lake.runner, table)
+    assert newest is not None
+    file = Path(newest.removeprefix("file:"))
+    behind = json.loads(file.read_text())
+    behind["last-updated-ms"] -= 20_000
+    file.write_text(json.dumps(behind))
+    file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
+    lake.runner.run(f"REFRESH TABLE {table.sql}")
+    assert metadata_location(lake.runner, table) == newest
 
 
 def test_a_difference_opens_only_the_files_that_differ(lake, fresh) -> None:

@@ -1,4 +1,4 @@
-"""Metadata files that were read: they never change, so that each is read once.
+"""Metadata files that were read: most never change, so that each is read once.
 
 The file of a table that is written every second names thousands of snapshots after an hour, and the next one names the
 same and one more. So only the newest few of each table are kept, and what two of them have in common is kept once.
@@ -6,6 +6,7 @@ same and one more. So only the newest few of each table are kept, and what two o
 
 from __future__ import annotations
 
+import re
 import threading
 from collections import OrderedDict
 
@@ -16,6 +17,9 @@ EACH = 4
 
 MOST = 4096
 """Tables."""
+
+_NUMBERED = re.compile(r"v\d+(\.gz)?\.metadata\.json(\.gz)?")
+"""Names of files in Iceberg's Hadoop catalogs: a table that is made in the place of a dropped one uses them again."""
 
 
 class Remembered:
@@ -40,7 +44,7 @@ class Remembered:
         """
         with self._lock:
             kept = self._of(location)
-            if location in kept:
+            if location in kept and not _NUMBERED.fullmatch(location.rpartition("/")[2]):
                 kept.move_to_end(location)
                 return kept[location]
             former = next(reversed(kept.values()), None)

@@ -63,3 +63,13 @@ def test_snapshots_are_shared_within_a_table_and_not_with_one_in_its_place(tmp_p
     assert set(before.snapshots) == {1, 2}
     again = metadata(written(tmp_path / "t", 4, uuid="another"))
     assert again.snapshots[1] is not after.snapshots[1]
+
+
+def test_a_name_that_is_used_again_is_read_again(tmp_path: Path) -> None:
+    """As Hadoop's catalogs do for a table that is made in the place of a dropped one."""
+    metadata = Remembered()
+    file = Path(written(tmp_path / "t", 1)).rename(tmp_path / "t" / "v1.metadata.json")
+    first = metadata(str(file))
+    assert metadata(str(file)).snapshots[1] is first.snapshots[1]
+    Path(written(tmp_path / "t", 1, uuid="another")).rename(file)
+    assert metadata(str(file)).uuid == "another"

@@ -17,6 +17,7 @@ from headrace.deploy.deployment_state import reading_deployments
 from headrace.deploy.ending import end
 from headrace.deploy.exchanging.column_changes import stops
 from headrace.deploy.exchanging.common_cut import refuse_apart, refuse_cut_apart, refuse_followers_apart
+from headrace.deploy.exchanging.differing import refuse_different
 from headrace.deploy.exchanging.exchange import Exchange
 from headrace.deploy.exchanging.followers import NONE_FOLLOW, Followers, cannot_follow, followers_in
 from headrace.deploy.exchanging.halves import Half, Halves, Move, Pair
@@ -27,7 +28,7 @@ from headrace.deploy.promotion_checks import refuse_failing
 from headrace.deploy.promotion_options import PromotionOptions
 from headrace.deploy.readiness import already_exchanged, ordered, refuse_altered, refuse_changed, refuse_torn
 from headrace.deploy.unattended.watch import watch_of
-from headrace.errors import HeadraceError, UserError
+from headrace.errors import HeadraceError
 from headrace.names import TableName
 from headrace.reasons import FullReason
 from headrace.refresh import gather_facts
@@ -265,7 +266,7 @@ class Promotion:
         try:
             halves = self.exchange.write(pairs, moves, chosen[0].deployment)
             if how is not None and how.verify:
-                _refuse_different(halves)
+                refuse_different(halves, self.exchange.session)
             moved = {half.name for half, _ in halves.pairs if half.moved}
             followers = self._followers(chosen, asked.stopping, tolerant=tolerant, changed=moved, whole=moved_on)
             following = self._following(followers, halves, heads, leases, tolerant=tolerant, moved_on=moved_on)
@@ -497,26 +498,3 @@ def _results(halves: Halves, chosen: Sequence[Green]) -> tuple[Exchanged, ...]:
 def _result(public: Half, other: Half) -> Exchanged:
     added, dropped = _columns_changed(from_json(public.state.table.details), public.details)
     return Exchanged(str(public.name), str(other.name), public.outcome.inserted, public.outcome.deleted, added, dropped)
-
-
-def _refuse_different(halves: Halves) -> None:
-    """Refuse generations of one definition whose rows differ.
-
-    What reads a table that is exchanged for another one may differ.
-
-    Raises:
-        UserError: `GREEN_DIFFERS`.
-    """
-    changed: set[TableName] = {half.name for half in halves.arriving}
-    for public, _ in halves.pairs:
-        old, new = from_json(public.state.table.details), public.details
-        reads = {use.name for use in new.sources}
-        if (old.text, old.namespace, old.semantics) != (new.text, new.namespace, new.semantics) or reads & changed:
-            changed.add(public.name)
-        elif public.outcome.inserted + public.outcome.deleted:
-            raise UserError(
-                "GREEN_DIFFERS",
-                f"{public.source.table.name} has the definition of {public.name}, but not its rows: "
-                f"{public.outcome.inserted:,} more and {public.outcome.deleted:,} fewer; nothing was promoted.",
-                hint=f"`headrace verify {public.name} {public.source.table.name}` tells which of the two is wrong.",
-            )

@@ -5,41 +5,24 @@ Both sides are read at the versions the frontier names, so it can be run at any 
 
 from __future__ import annotations
 
-import time
-import uuid
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Collection, Mapping
 
-from headrace.algebra.relations import Stored
-from headrace.algebra.schema import Column
-from headrace.algebra.types import cast_sql, is_collated
 from headrace.catalog import Catalog, SchedulingState
 from headrace.definitions.details import Details
 from headrace.definitions.function_versions import refuse_changed
 from headrace.definitions.read_columns import held_to
 from headrace.definitions.user_text import bind_text
 from headrace.errors import UserError
-from headrace.ivm.consolidate import difference
-from headrace.lake.apply_change import MEASURES, change_of
-from headrace.lake.compare import key_expressions
-from headrace.names import WEIGHT, TableName, quote
+from headrace.names import TableName, quote
 from headrace.ports import Runner, Session
 from headrace.refresh import gather_facts
 from headrace.refresh.cut.cut import Cut
 from headrace.refresh.cut.pinned_state import expired
 from headrace.refresh.definition.source_keys import values_in_several_rows
+from headrace.refresh.verify.compared_rows import compare
 from headrace.refresh.verify.verify_cycle import Text, TextFixpoint
 from headrace.results.refresh_results import VerifyResult
 from headrace.sources.lakehouse.changes_sql import rows_sql
-from headrace.sql.lower import lower
-
-SAMPLES = 5
-"""Differing rows that are shown: enough to recognise what is wrong."""
-RELATIVE_TOLERANCE = 1e-9
-"""Floating-point sums depend on the order of addition, which Spark does not fix; so far apart they may be."""
-
-TABLE, QUERY = "table", "query"
 
 
 def verify(name: TableName, *, catalog: Catalog, session: Session, heads: Cut, max_cycle_rounds: int) -> VerifyResult:
@@ -70,7 +53,7 @@ def verify(name: TableName, *, catalog: Catalog, session: Session, heads: Cut, m
         outside = texts[name].outside
         fixpoint = TextFixpoint(texts, runner, session.catalogs(), limit=max_cycle_rounds)
         try:
-            compared = _compare(name, runner, details.output, table, f"SELECT * FROM {quote(fixpoint.run()[name])}")
+            compared = compare(runner, details.output, table, f"SELECT * FROM {quote(fixpoint.run()[name])}")
         finally:
             fixpoint.close()
     else:
@@ -83,11 +66,17 @@ def verify(name: TableName, *, catalog: Catalog, session: Session, heads: Cut, m
             bind=lambda source: outside[details.read_as(source)],
             case_sensitive=details.semantics.case_sensitive,
         )
-        compared = _compare(name, runner, details.output, table, query)
+        compared = compare(runner, details.output, table, query)
     broken = _broken_keys(details, outside, runner)
-    return replace(
-        compared,
-        ok=compared.ok and not broken,
+    return VerifyResult(
+        str(name),
+        compared.same and not broken,
+        compared.rows,
+        compared.missing,
+        compared.unexpected,
+        compared.rounded,
+        compared.seconds,
+        compared.samples,
         skipped_rows=scheduling.skipped_rows,
         skipped_since=scheduling.skipped_at,
         broken_keys=broken,
@@ -126,88 +115,3 @@ def _broken_keys(details: Details, rows: Mapping[TableName, str], runner: Runner
                     f"key ({', '.join(key)}) of {source} does not hold: {several:,} values are in several rows"
                 )
     return tuple(found)
-
-
-def _compare(name: TableName, runner: Runner, columns: tuple[Column, ...], table: str, query: str) -> VerifyResult:
-    start = time.perf_counter()  # starting Spark is not counted
-    tag = uuid.uuid4().hex[:8]
-    query_view, difference_view = f"__hr_{tag}_query", f"__hr_{tag}_difference"
-    names = tuple(c.name for c in columns)
-    try:
-        listed = ", ".join(quote(n) for n in names)
-        runner.materialize(query_view, f"SELECT * FROM (\n{query}\n) AS q({listed})")
-        bind = {TABLE: _comparable(table, columns, stored=True), QUERY: _comparable(quote(query_view), columns)}
-        relation = difference(Stored(TABLE, names), Stored(QUERY, names))
-        sql = lower(relation, lambda leaf: bind[getattr(leaf, "name", "")])
-        change = change_of(difference_view, runner.materialize(difference_view, sql, MEASURES))
-        rows = int(runner.run(f"SELECT count(*) FROM {quote(query_view)}")[0][0])
-        rounded, missing, unexpected = 0, change.inserted, change.deleted
-        samples: Sequence[Mapping[str, Any]] = ()
-        if change.rows:
-            found = runner.run(f"SELECT {listed}, {quote(WEIGHT)} FROM {quote(difference_view)} LIMIT 10000")
-            rounded, left = pair_rounded([tuple(r) for r in found], columns)
-            missing, unexpected = missing - rounded, unexpected - rounded
-            samples = tuple({**dict(zip(names, r, strict=False)), "weight": r[-1]} for r in left[:SAMPLES])
-    finally:
-        runner.release(difference_view)
-        runner.release(query_view)
-    ok = missing == 0 and unexpected == 0
-    seconds = time.perf_counter() - start
-    return VerifyResult(str(name), ok, rows, missing, unexpected, rounded, seconds, tuple(samples))
-
-
-def _comparable(rows: str, columns: tuple[Column, ...], *, stored: bool = False) -> str:
-    """Return SQL of rows whose columns can be compared.
-
-    A table keeps no collation; a variant is compared as its JSON, a map by its entries.
-    """
-    shown = [_as_comparable(column, stored=stored) for column in columns]
-    if all(value is None for value in shown):
-        return rows
-    items = (f"{value} AS {quote(c.name)}" if value else quote(c.name) for value, c in zip(shown, columns, strict=True))
-    return f"(SELECT {', '.join(items)} FROM {rows})"
-
-
-def _as_comparable(column: Column, *, stored: bool) -> str | None:
-    if "map<" in column.type.lower():
-        return key_expressions(column)[0]
-    if column.type.lower() == "variant":
-        return f"to_json({quote(column.name)})"
-    return cast_sql(quote(column.name), column.type) if stored and is_collated(column.type) else None
-
-
-def pair_rounded(rows: list[tuple[Any, ...]], columns: tuple[Column, ...]) -> tuple[int, list[tuple[Any, ...]]]:
-    """Pair missing and unexpected rows that differ only in the last digits of floats.
-
-    Args:
-        rows: Differing rows, the weight last.
-        columns: Their columns.
-
-    Returns:
-        How many pairs matched, and the rows left over.
-    """
-    floats = [i for i, c in enumerate(columns) if c.type in ("double", "float")]
-    if not floats:
-        return 0, rows
-    exact = [i for i in range(len(columns)) if i not in floats]
-    buckets: dict[str, list[list[Any]]] = {}
-    for row in rows:
-        buckets.setdefault(repr([row[i] for i in exact]), []).append(list(row))
-    pairs, left = 0, []
-    for bucket in buckets.values():
-        plus = [r for r in bucket if r[-1] > 0]
-        for minus in (r for r in bucket if r[-1] < 0):
-            for candidate in plus:
-                if minus[-1] < 0 < candidate[-1] and all(_close(minus[i], candidate[i]) for i in floats):
-                    count = min(-minus[-1], candidate[-1])
-                    pairs, minus[-1], candidate[-1] = pairs + count, minus[-1] + count, candidate[-1] - count
-        left += [tuple(r) for r in bucket if r[-1]]
-    return pairs, left
-
-
-def _close(a: float | None, b: float | None) -> bool:
-    if a is None or b is None:
-        return a is b
-    if a != a or b != b:
-        return a != a and b != b
-    return abs(a - b) <= RELATIVE_TOLERANCE * max(abs(a), abs(b))

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Iterable, Sequence
+from itertools import permutations
+
 import pytest
 from kit.long_tests import LONG
 from kit.verified_rounds import require_equal
@@ -89,6 +93,54 @@ def test_what_is_chosen_is_among_what_the_text_allows(hr: Headrace, ns: str) -> 
         assert found.keys() == groups.keys()
         for k, chosen in found.items():
             assert chosen in _allowed(call, groups[k]), (call, k, chosen)
+
+
+Row = tuple[str | None, str | None, int]
+
+
+def _listed(values: Iterable[str | None]) -> str:
+    return ",".join(value for value in values if value is not None)
+
+
+TOGETHER: dict[str, Callable[[Sequence[Row]], str]] = {
+    "to_json(map_from_arrays(collect_list(k), array_agg(coalesce(v, '-'))))": lambda rows: json.dumps(
+        {k: v or "-" for k, v, _ in rows}, separators=(",", ":")
+    ),
+    "concat_ws('/', array_join(collect_list(k), ','), array_join(collect_list(v) FILTER (WHERE k <> 'a'), ','))": (
+        lambda rows: f"{_listed(k for k, *_ in rows)}/{_listed(v for k, v, _ in rows if k != 'a')}"
+    ),
+    "concat(first(k), '/', coalesce(first(v), '-'), '/', first(v, true))": lambda rows: (
+        f"{rows[0][0]}/{rows[0][1] or '-'}/{next(v for _, v, _ in rows if v)}"
+    ),
+    "concat(any_value(k), '/', coalesce(last(v), '-'))": lambda rows: f"{rows[0][0]}/{rows[-1][1] or '-'}",
+    "concat(max_by(k, ts), '/', coalesce(max_by(v, ts), '-'))": lambda rows: "/".join(
+        value or "-" for value in max(reversed(rows), key=lambda row: row[2])[:2]
+    ),
+    "concat_ws('/', listagg(k, ','), array_join(collect_list(v), ','))": lambda rows: (
+        f"{_listed(k for k, *_ in rows)}/{_listed(v for _, v, _ in rows)}"
+    ),
+}
+"""Calls of one SELECT, and what they give together of the rows of a group in some order."""
+
+
+def test_calls_of_one_select_take_the_same_rows(hr: Headrace, ns: str) -> None:
+    hr.sql(f"CREATE TABLE lake.{ns}.t (id INT, k STRING, v STRING, ts INT) USING iceberg")
+    hr.sql(f"INSERT INTO lake.{ns}.t VALUES (1, 'b', 'p', 1), (1, 'a', 'q', 1), (1, 'c', NULL, 1), (2, 'x', 'z', 1)")
+    names = [f"{ns}.c{number}" for number in range(len(TOGETHER))]
+    for name, calls in zip(names, TOGETHER, strict=True):
+        query = f"SELECT id, {calls} AS c FROM {ns}.t GROUP BY id"
+        hr.create_stream_table(name, query, refresh_mode="DIFFERENTIAL")
+    hr.sql(f"INSERT INTO lake.{ns}.t VALUES (2, 'y', 'r', 1), (3, 'm', 'n', 2), (3, 'o', 'l', 2), (3, 'p', 'k', 1)")
+    hr.refresh(names)
+    groups: dict[int, list[Row]] = {}
+    for number, *row in hr.spark.table(f"lake.{ns}.t").collect():
+        groups.setdefault(number, []).append((row[0], row[1], row[2]))
+    for name, (calls, together) in zip(names, TOGETHER.items(), strict=True):
+        found = {row["id"]: row["c"] for row in hr.spark.table(f"lake.{name}").collect()}
+        assert found.keys() == groups.keys()
+        for number, rows in groups.items():
+            assert found[number] in {together(order) for order in permutations(rows)}, calls
+        assert hr.verify(name).ok
 
 
 def _allowed(call: str, rows: list[tuple[float | None, int | None]]) -> list[int | None]:

@@ -22,8 +22,26 @@ from kit.refined_views import check_left_alone, check_refined, compiled
             " HAVING min_by(v, struct(x, v)) FILTER (WHERE (x) IS NOT NULL) > 2",
         ),
         (
-            "SELECT k, first(v) AS f, any_value(x) AS a, last(id) AS l FROM t GROUP BY k",
-            "SELECT k, min(v) AS f, min(x) AS a, max(id) AS l FROM t GROUP BY k",
+            "SELECT k, first(v) AS f, any_value(v) AS a, last(v) AS l FROM t GROUP BY k",
+            "SELECT k, min(v) AS f, min(v) AS a, max(v) AS l FROM t GROUP BY k",
+        ),
+        # of the same rows, but for sets and frequent values
+        (
+            "SELECT k, first(v) AS f, any_value(x, true) FILTER (WHERE v > 1) AS a, last(id) AS l FROM t GROUP BY k",
+            "SELECT k, (min(named_struct('v0', v, 'v1', x, 'v2', id))).v0 AS f, (min(named_struct('v0', v, 'v1', x,"
+            " 'v2', id)) FILTER (WHERE (v > 1) AND (x) IS NOT NULL)).v1 AS a,"
+            " (max(named_struct('v0', v, 'v1', x, 'v2', id))).v2 AS l FROM t GROUP BY k",
+        ),
+        (
+            "SELECT max_by(v, ts) AS m, max_by(id, ts) AS n FROM t GROUP BY k UNION ALL SELECT first(v), 0 AS z FROM t",
+            "SELECT max_by(v, struct(ts, v, id)) FILTER (WHERE (ts) IS NOT NULL) AS m,"
+            " max_by(id, struct(ts, v, id)) FILTER (WHERE (ts) IS NOT NULL) AS n FROM t GROUP BY k"
+            " UNION ALL SELECT min(v), 0 AS z FROM t",
+        ),
+        (
+            "SELECT listagg(k) AS l, string_agg(CAST(v AS STRING)) WITHIN GROUP (ORDER BY ts) AS m FROM t GROUP BY x",
+            "SELECT listagg(k) WITHIN GROUP (ORDER BY k, CAST(v AS STRING)) AS l,"
+            " string_agg(CAST(v AS STRING)) WITHIN GROUP (ORDER BY ts, k, CAST(v AS STRING)) AS m FROM t GROUP BY x",
         ),
         (
             "SELECT concat_ws(',', collect_set(k)) AS s, collect_list(v) FILTER (WHERE v > 1) AS c FROM t GROUP BY id",
@@ -35,6 +53,12 @@ from kit.refined_views import check_left_alone, check_refined, compiled
             " FROM t GROUP BY id",
             "SELECT listagg(DISTINCT k, '-') WITHIN GROUP (ORDER BY k) AS a,"
             " listagg(k, '-') WITHIN GROUP (ORDER BY v DESC, k) AS b FROM t GROUP BY id",
+        ),
+        # what is told apart, or sorted, has no order of rows
+        (
+            "SELECT k, listagg(DISTINCT k) AS l, sort_array(collect_list(id)) AS s, first(v) AS f FROM t GROUP BY k",
+            "SELECT k, listagg(DISTINCT k) WITHIN GROUP (ORDER BY k) AS l, sort_array(collect_list(id)) AS s,"
+            " min(v) AS f FROM t GROUP BY k",
         ),
         # one kind after the other, orders among them
         (

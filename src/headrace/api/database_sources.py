@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from headrace.catalog import Catalog, DatabaseSource, SourceStatus
 from headrace.errors import HeadraceError
 from headrace.graph.dag import Dag
+from headrace.landing.resting_nodes import RestingNodes
 from headrace.landing.source_watch import SourceWatch
 from headrace.names import LAKE, TableName
 from headrace.results.source_results import LandingResult, LastError, SourceCheck, SourceHealth, SourceInfo
@@ -67,6 +68,7 @@ class Sources:
         self._changes = changes
         self._told: dict[str, tuple[str, str]] = {}
         self._landings: dict[str, int] = {}
+        self._rests = RestingNodes()
         self._watch = SourceWatch(catalog, events)
 
     def create(
@@ -419,6 +421,8 @@ class Sources:
         """Land sources side by side; return results and the first failure in the order of the names."""
         stop = threading.Event() if until is None else until
         lander = self._lander(PATIENCE_SECONDS if until is None else 0.0, using)
+        for name in names if until is None else ():
+            self._rests.wake(name)
 
         def land(name: str) -> tuple[tuple[LandingResult, ...], HeadraceError | None]:
             results: tuple[LandingResult, ...] = ()
@@ -465,6 +469,7 @@ class Sources:
             writer,
             self._told,
             self._landings,
+            self._rests,
             patience=patience,
             using=using,
         )

@@ -13,6 +13,7 @@ from headrace.events import Events, Notice
 from headrace.lake.tables import new_suffix, stored_names
 from headrace.landing.landing_attempt import Become, LandingAttempts, Open, Read
 from headrace.landing.mirror_writer import MirrorWriter
+from headrace.landing.resting_nodes import RestingNodes
 from headrace.landing.source_leases import resources_of
 from headrace.names import LAKE, TableName
 from headrace.refresh.held_leases import holding_leases
@@ -37,6 +38,7 @@ class Lander:
         told: Code and message of the failure that was told last, by source; kept by the caller, so that a source that
             fails at every attempt is told of once.
         landings: How many landings were published, by source; kept by the caller, who opens captures by it.
+        rests: Nodes that are not read for a while; kept by the caller.
         patience: Seconds to wait for others who land, or drop, the same source.
         using: Entered while Spark is used: to write mirrors, not to read a server.
     """
@@ -49,6 +51,7 @@ class Lander:
         writer: MirrorWriter,
         told: MutableMapping[str, tuple[str, str]],
         landings: MutableMapping[str, int] | None = None,
+        rests: RestingNodes | None = None,
         patience: float = 0.0,
         using: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> None:
@@ -57,7 +60,10 @@ class Lander:
         self.open_capture = open_capture
         self.patience = patience
         published = {} if landings is None else landings
-        self._attempts = LandingAttempts(catalog, events, open_capture, writer, told, published, patience, using)
+        resting = rests or RestingNodes()
+        self._attempts = LandingAttempts(
+            catalog, events, open_capture, writer, told, published, resting, patience, using
+        )
 
     def create(self, name: str, kind: str, options: Mapping[str, object], tables: Iterable[str]) -> LandingResult:
         """Install capture of a source and land its first snapshot.

@@ -38,6 +38,7 @@ from headrace.landing.durable_tables import make_durable
 from headrace.landing.mirror_writer import MirrorWriter
 from headrace.landing.mirrors import Moved
 from headrace.landing.operation_ids import OP, last_of
+from headrace.landing.resting_nodes import RestingNodes
 from headrace.landing.shared_keys import KEY_ON_TWO_NODES, KeyOnTwoNodes
 from headrace.landing.source_leases import resources_of
 from headrace.names import LAKE, TableName
@@ -50,7 +51,10 @@ from headrace.sources.registry import kind_of
 from headrace.sources.source_kind import Told
 
 UNLIMITED = -1
-"""In place of the number of landings of a source: the next one has all that there is."""
+"""In place of the number of landings of a source: this one has all that there is."""
+
+LAND = "LAND"
+"""The mode of a landing that takes no snapshot."""
 
 ABANDONED = dt.timedelta(days=1)
 """Files of a landing to which so long nothing was added are nobody's: its process ended, or lost its lease."""
@@ -76,6 +80,7 @@ class LandingAttempts:
         told: Code and message of the failure that was told last, by source; kept by the caller, so that a source that
             fails at every attempt is told of once.
         landings: How many landings were published, by source; kept by the caller, who opens captures by it.
+        rests: Nodes that are not read for a while; kept by the caller.
         patience: Seconds to wait for others who land, or drop, the same source.
         using: Entered while Spark is used.
     """
@@ -88,6 +93,7 @@ class LandingAttempts:
         writer: MirrorWriter,
         told: MutableMapping[str, tuple[str, str]],
         landings: MutableMapping[str, int],
+        rests: RestingNodes,
         patience: float,
         using: Callable[[], AbstractContextManager[object]],
     ) -> None:
@@ -97,13 +103,14 @@ class LandingAttempts:
         self.writer = writer
         self.told = told
         self.landings = landings
+        self.rests = rests
         self.patience = patience
         self.using = using
         self._under_way: set[str] = set()
 
     def land(self, name: str) -> LandingResult:
         """Land what was committed since the last landing, or the first part of it."""
-        return self._landed(name, lambda capture, source: capture.land(source.position or {}), "LAND")
+        return self._landed(name, lambda capture, source: capture.land(source.position or {}), LAND)
 
     def renew(self, name: str, read: Read, become: Become) -> LandingResult:
         """Land new snapshots of some tables of a source.
@@ -149,7 +156,7 @@ class LandingAttempts:
             self._refuse_foreign(source, [t for m in source.mirrors if not _is_anew(m, before) for t in m.stored])
             self.catalog.reset_staging(stored, held=leases())
             reading = StagesTold(self.events, name)
-            capture = self.open_capture(source, reading.tell)
+            capture = self._opened(source, reading.tell, mode)
             capture.sweep(ABANDONED)
             try:
                 with reading:
@@ -177,10 +184,14 @@ class LandingAttempts:
                         and error in capture.held.values()
                         and source.options == before.options  # else the nodes are not those of the source as it stays
                     ):
+                        took = time.perf_counter() - begin
+                        self.rests.note(name, capture.held, capture.resting, took, landed=False)
                         self._note_nodes(before, capture.held, landed=False)
                 raise
             finally:
                 capture.clear()
+            if isinstance(capture, NodesCapture):
+                self.rests.note(name, landing.held, capture.resting, time.perf_counter() - begin)
             self._note_nodes(before, landing.held)
             if landing.keep_position:
                 with suppress(EnvironmentFault):  # it is published; the next landing acknowledges it
@@ -189,7 +200,6 @@ class LandingAttempts:
                     self.events.emit(Notice(notice))
         self.told.pop(name, None)
         self.landings[name] = self.landings.get(name, 0) + bool(landing.tables)
-        self._read_all_after(name, *landing.held.values())
         if before.failure is not None and before.failure.over is None:
             with suppress(HeadraceError):  # what is landed is landed
                 self.catalog.end_source_failure(name)
@@ -203,18 +213,22 @@ class LandingAttempts:
         self.told[name] = failure
         with suppress(HeadraceError):  # the failure itself is told, whatever becomes of the note
             self.catalog.note_source_failure(name, error)
-        self._read_all_after(name, error)
         if error.code in kind_of(source.kind).stopping and self.catalog.source(name).position == source.position:
             # else another process, which has our lease by now, went on: that the slot was moved is its doing
             self.catalog.set_source_status(name, SourceStatus.STOPPED, error.code, error.message)
 
-    def _read_all_after(self, name: str, *errors: HeadraceError) -> None:
-        """Have the next landing read all there is where a key was on two nodes.
-
-        A row that moves is whole then.
-        """
-        if any(error.code == KEY_ON_TWO_NODES for error in errors):
+    def _opened(self, source: DatabaseSource, told: Told, mode: str) -> Capture:
+        """Open the capture of a source, which leaves out the nodes that rest."""
+        name, landings = source.name, self.landings.get(source.name, 0)
+        if mode == LAND and self.rests.read_all(name):
             self.landings[name] = UNLIMITED
+        try:
+            capture = self.open_capture(source, told)
+        finally:
+            self.landings[name] = landings
+        if mode == LAND and isinstance(capture, NodesCapture):
+            capture.resting = self.rests.of(name, capture.nodes, strict=capture.strict)
+        return capture
 
     def _note_nodes(self, source: DatabaseSource, held: Mapping[str, HeadraceError], *, landed: bool = True) -> None:
         """Report, once, nodes of which nothing was landed, and note those that are landed again.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from headrace.errors import HeadraceError
 from headrace.events import SlotRunningOut
 from headrace.sources.registry import kind_of
+from headrace.sources.source_kind import OUT_OF_REACH
 
 if TYPE_CHECKING:
     from headrace.catalog import Catalog, DatabaseSource
@@ -17,9 +18,6 @@ if TYPE_CHECKING:
 
 EVERY = 30.0
 """Seconds between two looks at a source, at least."""
-
-OUT_OF_REACH = frozenset({"SOURCE_UNREACHABLE", "SOURCE_LOGIN_REFUSED", "SOURCE_LOST", "SOURCE_URL_INVALID"})
-"""Failures of a landing after which no look would succeed."""
 
 
 class SourceWatch:

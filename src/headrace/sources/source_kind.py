@@ -25,6 +25,9 @@ Tables = Sequence[str] | Mapping[str, str]
 Told = Callable[[str], None]
 """Told how far a snapshot is, in words."""
 
+OUT_OF_REACH = frozenset({"SOURCE_UNREACHABLE", "SOURCE_LOGIN_REFUSED", "SOURCE_LOST", "SOURCE_URL_INVALID"})
+"""Codes of errors after which a server gives no answer a moment later, either."""
+
 
 @dataclass(frozen=True, slots=True)
 class SourceRequest:

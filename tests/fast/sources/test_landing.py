@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 import threading
+from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
@@ -33,6 +35,7 @@ from headrace.landing.captured_nodes import add_node, drop_node, move_node
 from headrace.landing.captured_tables import add_tables
 from headrace.landing.lander import Lander
 from headrace.landing.mirror_writer import MirrorWriter
+from headrace.landing.resting_nodes import RestingNodes
 from headrace.landing.shared_keys import KEY_ON_TWO_NODES
 from headrace.landing.source_leases import source_resource
 from headrace.refresh.held_leases import holding_leases
@@ -347,7 +350,8 @@ def test_a_key_on_two_nodes_is_told_once_though_another_node_is_down_meanwhile(
 
     events = Events()
     events.subscribe(told.append)
-    landing = Lander(hr._catalog, events, opened, writer(hr), {})
+    clock = itertools.count(step=1000.0)
+    landing = Lander(hr._catalog, events, opened, writer(hr), {}, rests=RestingNodes(clock.__next__))
     monkeypatch.setattr(landing._attempts, "_brought", brought)
     for now_down, code in ([], KEY_ON_TWO_NODES), (["us"], "SOURCE_LOST"), ([], KEY_ON_TWO_NODES):
         down.clear()
@@ -361,6 +365,87 @@ def test_a_key_on_two_nodes_is_told_once_though_another_node_is_down_meanwhile(
     ended.set()
     landing.land("shop", ended)
     assert dict(hr._catalog.source("shop").held) == {}
+
+
+@pytest.mark.parametrize(
+    ("code", "strict", "reads"),
+    [
+        (KEY_ON_TWO_NODES, False, {"eu": 20, "us": 6}),  # after 0, 1, 2, 4, 8, … seconds
+        (KEY_ON_TWO_NODES, True, {"eu": 6, "us": 6}),  # nothing can be landed without it
+        ("SOURCE_UNREACHABLE", False, {"eu": 20, "us": 5}),  # after 1, 2, 4, … seconds, each minute at least
+        ("SOURCE_UNREACHABLE", True, {"eu": 20, "us": 20}),
+        ("NODES_DIFFER", False, {"eu": 20, "us": 20}),
+    ],
+)
+def test_a_node_that_gives_nothing_is_read_again_after_a_pause_that_grows(
+    hr: Headrace, catalog: Catalog, monkeypatch: pytest.MonkeyPatch, code: str, strict: bool, reads: dict[str, int]
+) -> None:
+    """Landing others twice a second neither waits for it nor reads all that it has committed."""
+    fault, read, seconds, limits = EnvironmentFault(code, "gives nothing"), Counter[str](), [0.0], list[int]()
+    at, failing = {name: {"lsn": name} for name in ("eu", "us")}, {"us"}
+    catalog.publish(Publication(sources=(SourceMove("shop", {"lsn": 1}, {"nodes": at}, (), activates=True),)))
+    landings = dict[str, int]()
+
+    class Node(Still):
+        def land(self, position: Mapping[str, Any]) -> Landing:
+            read[position["lsn"]] += 1
+            if position["lsn"] in failing and code != KEY_ON_TWO_NODES:
+                raise fault
+            return replace(super().land(position), caught_up=True)
+
+    def opened(source: DatabaseSource, _: object) -> NodesCapture:
+        limits.append(landings.get("shop", 0))
+        return NodesCapture(NodeSet({name: Node(source) for name in at}, {}, strict=strict))
+
+    def brought(_: object, capture: NodesCapture, landing: Landing, *__: object) -> tuple[Landing, dict[Any, Any]]:
+        found = code == KEY_ON_TWO_NODES and failing - landing.held.keys()
+        return (capture.without("us", fault) if found else landing), {}
+
+    rests = RestingNodes(lambda: seconds[0])
+    lander = Lander(hr._catalog, Events(), opened, writer(hr), {}, landings, rests)
+    monkeypatch.setattr(lander._attempts, "_brought", brought)
+    monkeypatch.setattr(hr.sources, "_rests", rests)
+    monkeypatch.setattr(hr.sources, "_lander", lambda *_: lander)
+    monkeypatch.setattr(hr.sources._watch, "landed", lambda *_: None)
+    for _ in range(20):
+        with pytest.raises(EnvironmentFault, match=code) if strict else nullcontext():
+            hr.sources.land_due("shop", threading.Event(), nullcontext)
+        assert dict(hr._catalog.source("shop").held) == {"us": code}
+        seconds[0] += 1
+    assert read == reads
+    assert limits.count(-1) == (reads["us"] - 1 if code == KEY_ON_TWO_NODES else 0), "all there is, where it is read"
+    failing.clear()
+    hr.sources.land("shop")  # who asks for it has it tried
+    assert read["us"] == reads["us"] + 1
+    assert dict(hr._catalog.source("shop").held) == {}
+
+
+def test_nodes_out_of_reach_rest_only_where_others_are_landed_meanwhile() -> None:
+    gone, twice = EnvironmentFault("SOURCE_LOST", "is gone"), EnvironmentFault(KEY_ON_TWO_NODES, "is twice")
+    seconds = [0.0]
+    rests = RestingNodes(lambda: seconds[0])
+    rests.note("shop", {"eu": gone, "us": gone}, ())
+    assert rests.of("shop", ["eu", "us"], strict=False) == {}
+    assert list(rests.of("shop", ["eu", "us", "asia"], strict=False)) == ["eu", "us"]
+    for _ in range(20):
+        rests.note("shop", {"eu": gone, "us": twice}, ())
+    assert list(rests.of("shop", ["eu", "us"], strict=False)) == ["us"]
+    assert list(rests.of("shop", ["eu", "us"], strict=True)) == ["us"]
+    assert not rests.read_all("shop")
+    seconds[0] += 60
+    assert list(rests.of("shop", ["eu", "us", "asia"], strict=False)) == ["us"]
+    seconds[0] += 240
+    assert rests.read_all("shop")
+    rests.note("shop", {"us": twice}, ["us"])
+    assert rests.read_all("shop"), "one that was not read has not failed again"
+    rests.note("shop", {}, ())
+    assert not rests.read_all("shop")
+    for _ in range(2):
+        rests.note("shop", {"us": twice}, (), 20.0)
+    seconds[0] += 79
+    assert not rests.read_all("shop"), "a landing that takes long is not made most of the time"
+    seconds[0] += 1
+    assert rests.read_all("shop")
 
 
 def test_a_move_that_fails_is_no_failure_of_the_shard_that_stays(hr: Headrace, sharded: Callable[..., Behind]) -> None:

@@ -110,12 +110,14 @@ class NodeSet:
 class NodesCapture:
     """Captures one source of several nodes; see `Capture`.
 
-    `held` has why nodes gave nothing to the last landing, also where for that nothing at all could be landed.
+    `held` has why nodes gave nothing to the last landing, also where for that nothing at all could be landed; `resting`
+    those that `land` does not even read, and why they gave nothing before.
     """
 
     def __init__(self, nodes: NodeSet) -> None:
         self._nodes = nodes
         self.held: Mapping[str, HeadraceError] = {}
+        self.resting: Mapping[str, HeadraceError] = {}
         self._taken: tuple[str, ...] = ()
         self._restarts = False
         self._last: _Given = _Given({}, {}, (), False)
@@ -124,6 +126,16 @@ class NodesCapture:
     def installed(self) -> bool:
         """Return whether something may be installed on a server."""
         return any(capture.installed for capture in self._nodes.captures.values())
+
+    @property
+    def nodes(self) -> Collection[str]:
+        """Return the names of all nodes."""
+        return self._nodes.captures.keys()
+
+    @property
+    def strict(self) -> bool:
+        """Return whether nothing is landed unless all nodes give something."""
+        return self._nodes.strict
 
     # ---- the protocol
 
@@ -145,8 +157,10 @@ class NodesCapture:
             capture = self._nodes.captures[name]
             return capture.begin() if at is None else capture.land(at)
 
-        still = self._still_differing()
-        return {**still, **self._each(one, [name for name in self._nodes.captures if name not in still])}
+        if self.strict and self.resting:
+            return self.resting
+        left = {**self._still_differing(), **self.resting}
+        return {**left, **self._each(one, [name for name in self._nodes.captures if name not in left])}
 
     def renew(self, position: Json, mirrors: Collection[TableName]) -> Landing:
         """Copy some mirrors again on every wanted node; a node without a position begins.
@@ -419,7 +433,7 @@ class NodesCapture:
 
         def look(name: str) -> Mapping[TableName, Shape] | None:
             with suppress(HeadraceError):  # it is told when it is landed
-                return self._nodes.look(name)
+                return None if name in self.resting else self._nodes.look(name)
             return None
 
         seen = self._parallel(look, self._nodes.captures)

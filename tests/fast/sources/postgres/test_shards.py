@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -164,6 +165,37 @@ def test_a_shard_that_is_down_holds_back_itself_or_all(
         assert follower.rows("orders") == truth(urls, "orders")
         follower.capture().remove()
     assert [slots(url) for url in urls.values()] == [0, 0]
+
+
+def test_a_shard_that_is_down_is_waited_for_once(urls: dict[str, str], tmp_path: Path) -> None:
+    """Not by the look after each landing, nor while it rests."""
+    filled(urls)
+    source = ShardFollower(urls, tmp_path, ["orders"])
+    source.begin()
+    asked = list[str]()
+
+    def away(name: str) -> object:
+        asked.append(name)
+        raise EnvironmentFault("SOURCE_UNREACHABLE", "It is away.", retryable=True)
+
+    with pytest.MonkeyPatch.context() as patch:
+        capture = source.capture()
+        for call in ("land", "renew", "begin"):
+            patch.setattr(capture._nodes.captures["us"], call, lambda *_: away("land"))
+        patch.setattr(capture, "_nodes", replace(capture._nodes, differing=["eu"], look=away))
+        capture.resting = {"us": EnvironmentFault("SOURCE_UNREACHABLE", "It was away.", retryable=True)}
+        run(urls["eu"], "UPDATE orders SET amount = 9")
+        source.publish(capture.land(source.position or {}))
+        assert (source.held, asked) == ({"us": "SOURCE_UNREACHABLE"}, ["eu"])
+        assert source.rows("orders", "amount", "__shard")[9, "eu"] == 3
+    look = POSTGRES.look(source, landed=True)
+    assert look is not None
+    assert list(look["nodes"]) == ["eu"]
+    look = POSTGRES.look(source, landed=False)  # it is held since then, but nobody lands it any more
+    assert look is not None
+    assert list(look["nodes"]) == ["eu", "us"]
+    assert not source.land()[-1].held
+    source.capture().remove()
 
 
 @pytest.mark.parametrize("during", ["landing", "copying"])

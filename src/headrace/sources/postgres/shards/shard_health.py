@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +17,16 @@ from headrace.sources.postgres.health.source_status import outlook_of, status
 from headrace.sources.postgres.option_names import AVAILABILITY, SAME_KEY, SHARD_COLUMN
 from headrace.sources.postgres.shards.shard_options import node_options
 from headrace.sources.postgres.table_names import followed
-from headrace.sources.source_kind import HealthLine, ImpendingLoss, Json, KeptMirror, KeptSource, Outlook, ServerHealth
+from headrace.sources.source_kind import (
+    OUT_OF_REACH,
+    HealthLine,
+    ImpendingLoss,
+    Json,
+    KeptMirror,
+    KeptSource,
+    Outlook,
+    ServerHealth,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,15 +136,22 @@ def _lines(source: KeptSource, found: Mapping[str, ServerHealth | HeadraceError]
 
 
 def look_at_shards(source: KeptSource, *, landed: bool) -> Json | None:
-    """Look at the slots of all shards that can be reached; None where there is none to lose."""
-    found = {}
-    for name, shard in each_shard(source).items():
-        try:
-            now = look(shard.options, shard.position, keep_from_idling=landed)
-        except HeadraceError:
-            continue
-        if now is not None:
-            found[name] = as_json((now,))[0]
+    """Look at the slots of all shards that can be reached; None where there is none to lose.
+
+    Args:
+        source: The source.
+        landed: It was just landed: a shard that was out of reach for that is not waited for once more.
+    """
+    away = {name for name, code in source.held.items() if landed and code in OUT_OF_REACH}
+    shards = {name: shard for name, shard in each_shard(source).items() if name not in away}
+
+    def one(name: str) -> Json | None:
+        with suppress(HeadraceError):
+            now = look(shards[name].options, shards[name].position, keep_from_idling=landed)
+            return None if now is None else as_json((now,))[0]
+        return None
+
+    found = {name: now for name, now in side_by_side(one, shards, AT_ONCE).items() if now is not None}
     return {NODES: found} if found else None
 
 

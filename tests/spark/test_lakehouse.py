@@ -193,6 +193,16 @@ def test_every_type_iceberg_stores_is_described_as_spark_does(lake, fresh) -> No
     assert [(c.name, c.type) for c in lake.meta(table).columns] == [(c.name, c.type) for c in described]
 
 
+def test_a_table_with_the_changelogs_own_columns_is_followed(lake, fresh) -> None:
+    table = fresh()
+    modes = ", ".join(f"'write.{verb}.mode'='copy-on-write'" for verb in ("delete", "update", "merge"))
+    lake.runner.run(f"CREATE TABLE {table.sql} (k INT, _change_type STRING) TBLPROPERTIES ({modes})")
+    lake.runner.run(f"INSERT INTO {table.sql} VALUES (1, 'insert'), (2, 'delete')")
+    delete = f"DELETE FROM {table.sql} WHERE k = 2"
+    meta, start, end = around(lake, table, delete, f"INSERT INTO {table.sql} VALUES (3, 'insert')")
+    assert changes(lake, table, meta, start, end, ("k",)) == Counter({(2,): -1, (3,): 1})
+
+
 def test_another_catalogs_table_is_found_and_read(lake, fresh) -> None:
     table = fresh("hadoop_cat")
     assert metadata_location(lake.runner, table) is None

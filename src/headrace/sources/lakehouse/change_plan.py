@@ -179,11 +179,16 @@ def _along(meta: TableMeta, start: int, line: list[Snapshot]) -> ChangePlan | No
     return ChangePlan(read, _sum(sizes.values()), carried)
 
 
+_OF_CHANGELOG = frozenset({"_change_type", "_change_ordinal", "_commit_snapshot_id"})
+"""Columns that Iceberg's changelog adds to those of the table."""
+
+
 def _one_range_each(parts: list[Part], meta: TableMeta, sizes: Mapping[int, int | None]) -> tuple[Part, ...]:
     """Leave one range of each kind, the biggest, and read the others as differences.
 
     Spark resolves a name once per query and forgets that its second mention came with other options, so that a second
-    range of the same table would read the first one's rows.
+    range of the same table would read the first one's rows. The changelog cannot be read of a table that has a column
+    of the changelog's own, as tables that take up the changes of others do.
     """
 
     def size(part: AppendRange | ChangelogRange) -> int:
@@ -191,7 +196,8 @@ def _one_range_each(parts: list[Part], meta: TableMeta, sizes: Mapping[int, int 
         return sum(sizes.get(s.id) or 0 for s in line)
 
     kept = set()
-    for kind in (AppendRange, ChangelogRange):
+    names = {column.name.lower() for columns in meta.schemas.values() for column in columns}
+    for kind in (AppendRange, ChangelogRange) if names.isdisjoint(_OF_CHANGELOG) else (AppendRange,):
         ranges = [part for part in parts if isinstance(part, kind)]
         kept |= {max(ranges, key=size)} if ranges else set()
     return tuple(

@@ -312,6 +312,56 @@ def test_columns_that_changed_stop_a_sink_until_resync(url: str, db: psycopg.Con
     assert there(db) == {("EU", Decimal("80.00"), 4): 1}
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "how", "kept"),
+    [("int", "bigint", "difference", True), ("bigint", "int", "load", False), ("int", "string", "load", False)],
+)
+def test_a_key_of_another_type_is_unique_after_a_resync(
+    url: str, db: psycopg.Connection, before: str, after: str, how: str, kept: bool
+) -> None:
+    """A column that is made anew loses the index; one whose values can be cast keeps it, and others of it."""
+
+    def row(number: int, type_: str) -> tuple[object, ...]:
+        return (str(number) if type_ == "string" else number, "v")
+
+    def streamed(type_: str, versions: int) -> FakeStream:
+        whole = [(row(number, type_), 1) for number in (1, 2)]
+        return FakeStream((Column("Id", type_), Column("v", "string")), [*[[] for _ in range(versions)], whole])
+
+    sink, of = new_sink(), options(url, key=["id"])
+    deliver(of, streamed(before, 0).delivery(sink))
+    db.execute('CREATE INDEX theirs ON public.out (v, "Id")')
+    stream = streamed(after, 1)
+    with pytest.raises(HeadraceError, match="SINK_COLUMNS_CHANGED"):
+        deliver(of, stream.delivery(sink))
+    done = deliver(of, stream.delivery(sink, anew=True))
+    assert (done.how, done.rows) == (how, 2)
+    found = db.execute(
+        "SELECT count(*) FILTER (WHERE indexdef ~ 'UNIQUE'), bool_or(indexname = 'theirs') FROM pg_indexes"
+        " WHERE tablename = 'out'"
+    )
+    assert found.fetchone() == (1, kept)
+    stream.log.append([(row(2, after), -1), (row(3, after), 1), (row(4, after), 1)])
+    assert deliver(of, stream.delivery(sink)).rows == 3
+    names = [c.name for c in db.execute("SELECT * FROM public.out LIMIT 0").description or ()]
+    wanted = Counter(db.execute('SELECT "Id", v FROM public.out').fetchall())
+    assert (sorted(names), wanted) == (["Id", "v"], stream.rows_at(2))
+
+
+def test_a_key_whose_column_is_gone_says_so(url: str, db: psycopg.Connection) -> None:
+    sink, stream, of = new_sink(), FakeStream(REVENUE), options(url, key=["region"])
+    stream.log.append([(("EU", Decimal("80.00")), 1)])
+    deliver(of, stream.delivery(sink))
+    without = FakeStream((REVENUE[1], Column("n", "bigint")), [[], [((Decimal("80.00"), 4), 1)]])
+    for anew in (False, True):
+        with pytest.raises(HeadraceError, match="SINK_KEY_UNKNOWN") as caught:
+            deliver(of, without.delivery(sink, anew=anew))
+        assert "drop sink out and the table public.out" in (caught.value.hint or "")
+    assert there(db) == stream.rows_at(0)
+    db.execute("DROP TABLE public.out")
+    assert deliver(options(url, key=["n"]), without.delivery(new_sink())).rows == 1
+
+
 def test_a_stream_table_of_the_same_name_is_another_one(url: str) -> None:
     sink, stream, of = new_sink(), FakeStream(REVENUE, [[(("EU", Decimal("80.00")), 1)]]), options(url)
     deliver(of, stream.delivery(sink))

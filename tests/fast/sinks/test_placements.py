@@ -117,6 +117,21 @@ def test_auto_goes_by_rows_and_a_resync_moves(coordinator: str, db: psycopg.Conn
         assert db.execute(query).fetchone() == (columns,)
 
 
+@pytest.mark.parametrize("placement", ["reference", "distributed"])
+def test_a_key_of_another_type_is_unique_after_a_resync(
+    coordinator: str, db: psycopg.Connection, placement: str
+) -> None:
+    stream, sink = FakeStream(COLUMNS, [[((1, "x"), 1)]]), new_sink()
+    of = options(coordinator, "out", ["v"], placement=placement)
+    deliver(of, stream.delivery(sink))
+    other = FakeStream((Column("id", "bigint"), Column("v", "bigint")), [[], [((1, 5), 1), ((2, 6), 1)]])
+    done = deliver(of, other.delivery(sink, anew=True))
+    assert (done.how, done.rows) == ("load", 2)
+    other.log.append([((1, 5), -1), ((7, 5), 1)])
+    deliver(of, other.delivery(sink))
+    assert Counter(db.execute("SELECT id, v FROM out").fetchall()) == other.rows_at(2)
+
+
 def test_nothing_is_read_before_every_node_has_committed(
     coordinator: str, db: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -128,8 +128,8 @@ CODES = (
     ErrorCode(
         "SINK_KEY_UNKNOWN",
         message="The sink's key names a column that the stream table has not.",
-        cause="Misspelt.",
-        remedy="Use a column that the hint lists.",
+        cause="Misspelt; or the stream table was replaced by one without it.",
+        remedy="Use a column that the hint lists; a key cannot be altered: drop the sink, and create it again.",
         retry="no",
     ),
     ErrorCode(

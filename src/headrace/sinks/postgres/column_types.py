@@ -34,6 +34,13 @@ WIDER: Mapping[str, frozenset[str]] = {
 }
 """Other types of an existing table that take values of a type, exactly or not at all."""
 
+_WIDENED: Mapping[str, tuple[str, ...]] = {
+    "smallint": ("integer", "bigint"),
+    "integer": ("bigint",),
+    "real": ("double precision",),
+}
+"""Types of PostgreSQL whose values can be cast to others, none to that of another one."""
+
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 _NUMERIC = re.compile(r"numeric\((\d+),(\d+)\)")
 _ARRAY = re.compile(r"array<(.+)>")
@@ -89,6 +96,21 @@ def takes(target: str, column: Column) -> bool:
 
 def _holds(there: tuple[int, int], here: tuple[int, int]) -> bool:
     return there[1] >= here[1] and there[0] - there[1] >= here[0] - here[1]
+
+
+def widens(before: str, after: str) -> bool:
+    """Return whether a type of PostgreSQL has every value of another one, which stay different.
+
+    Args:
+        before: A type as `format_type` writes it.
+        after: The other one.
+    """
+    if after in _WIDENED.get(before, ()):
+        return True
+    narrow, wide = _NUMERIC.fullmatch(before), _NUMERIC.fullmatch(after)
+    if narrow is None or wide is None:
+        return False
+    return _holds((int(wide[1]), int(wide[2])), (int(narrow[1]), int(narrow[2])))
 
 
 def recorded(columns: Sequence[Column]) -> list[list[str]]:

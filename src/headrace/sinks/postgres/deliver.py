@@ -34,7 +34,7 @@ from headrace.sinks.postgres.placement import (
 from headrace.sinks.postgres.position_table import Kept
 from headrace.sinks.postgres.row_sets import RowSets, key_not_unique, violated
 from headrace.sinks.postgres.target_connection import Connection
-from headrace.sinks.postgres.target_table import TargetTable, add_key, find_table, make_table
+from headrace.sinks.postgres.target_table import TargetTable, add_key, find_table, make_table, refuse_unknown_key
 from headrace.sinks.sink_kind import Delivery, Told, Written
 
 OVERWRITE = "overwrite"
@@ -54,20 +54,22 @@ def deliver(
         number: Which delivery of the transaction it is.
         told: Told how far it is.
     """
-    if kept is not None and not delivery.anew:
-        set_back = _was_set_back(delivery, kept)
-        if kept.version == delivery.version and not set_back:  # somebody wrote it, and may not have lived to say so
-            return Written("nothing", 0, 0, kept.rows)
-        _refuse_others(delivery, kept)
-        if set_back and options["on_conflict"] != OVERWRITE:
-            raise UserError(
-                "SINK_CATALOG_SET_BACK",
-                f"Sink {delivery.name} has version {kept.version} of {delivery.stream}, which is not in the catalog, "
-                "or is another one there; nothing was written.",
-                detail="The catalog was set back, as by a backup or a replica that lacks what was published last; or "
-                "two copies of the project write the same sink.",
-                hint=f"`headrace sink resync {delivery.name}` makes the target equal to what the stream table is now.",
-            )
+    going_on = None if delivery.anew else kept
+    set_back = going_on is not None and _was_set_back(delivery, going_on)
+    if going_on is not None and going_on.version == delivery.version and not set_back:
+        return Written("nothing", 0, 0, going_on.rows)  # somebody wrote it, and may not have lived to say so
+    _refuse_lost_key(delivery, options)
+    if going_on is not None:
+        _refuse_others(delivery, going_on)
+    if going_on is not None and set_back and options["on_conflict"] != OVERWRITE:
+        raise UserError(
+            "SINK_CATALOG_SET_BACK",
+            f"Sink {delivery.name} has version {going_on.version} of {delivery.stream}, which is not in the catalog, "
+            "or is another one there; nothing was written.",
+            detail="The catalog was set back, as by a backup or a replica that lacks what was published last; or "
+            "two copies of the project write the same sink.",
+            hint=f"`headrace sink resync {delivery.name}` makes the target equal to what the stream table is now.",
+        )
     schema, name = options["table"]
     of = _Delivering(connection, options, delivery, kept, number, told)
     if kept is not None and delivery.anew and kept.made:
@@ -150,6 +152,17 @@ def _refuse_others(delivery: Delivery, kept: Kept) -> None:
         )
 
 
+def _refuse_lost_key(delivery: Delivery, options: Mapping[str, Any]) -> None:
+    """Refuse a stream table without a column of the key, which cannot be altered."""
+    refuse_unknown_key(
+        delivery.stream,
+        delivery.columns,
+        options["key"],
+        f"Have its query return that again, or drop sink {delivery.name} and the table {'.'.join(options['table'])} on "
+        "the server, and create the sink with another KEY. ",
+    )
+
+
 def _changed(delivery: Delivery, table: str, how: str) -> UserError:
     return UserError(
         "SINK_TARGET_CHANGED",
@@ -198,7 +211,9 @@ class _Delivering:
 
     def remake(self, schema: str, name: str) -> None:
         """Give a table that Headrace made the columns and the placement that it is to have."""
-        self._emptied = remake(self._connection, schema, name, self._delivery.columns, self._plan(), self._request)
+        self._emptied = remake(
+            self._connection, schema, name, self._delivery.columns, self._key, self._plan(), self._request
+        )
 
     def made(self, schema: str, name: str) -> tuple[Written, TargetTable]:
         """Make the table, and load it; the index of its key comes last, which is fastest."""

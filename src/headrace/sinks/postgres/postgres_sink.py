@@ -54,6 +54,7 @@ class PostgresSink:
             "SINK_CATALOG_SET_BACK",
             "SINK_KEY_NOT_UNIQUE",
             "SINK_KEY_MISSING",
+            "SINK_KEY_UNKNOWN",
             "SINK_KEY_NULL",
             "SINK_TYPE_UNSUPPORTED",
             "SINK_PLACEMENT_IMPOSSIBLE",

@@ -10,7 +10,7 @@ from headrace.sinks.postgres.column_types import postgres_type
 from headrace.sinks.postgres.placement import planned, refuse_unfit, requested_placement
 from headrace.sinks.postgres.target_connection import Connection, connected
 from headrace.sinks.postgres.target_names import split_target
-from headrace.sinks.postgres.target_table import find_table
+from headrace.sinks.postgres.target_table import find_table, refuse_unknown_key
 from headrace.sinks.sink_kind import Captured, Json
 
 _IDENTITY = "SELECT pg_postmaster_start_time()::text, current_database()::text"
@@ -36,13 +36,7 @@ def check(options: Json, columns: Sequence[Column], captured: Sequence[Captured]
     """
     for column in columns:
         postgres_type(column)
-    names = {c.name.lower() for c in columns}
-    if unknown := [k for k in options["key"] if k.lower() not in names]:
-        raise UserError(
-            "SINK_KEY_UNKNOWN",
-            f"The stream table has no column {', '.join(unknown)}, which the sink's key names.",
-            hint=f"It has {', '.join(c.name for c in columns)}.",
-        )
+    refuse_unknown_key("The stream table", columns, options["key"])
     with connected(str(options["url"])) as connection:
         schema, name = options["table"]
         _refuse_loop(connection, schema, name, captured)

@@ -90,6 +90,27 @@ class TargetTable:
         return f"{self.schema}.{self.name}"
 
 
+def refuse_unknown_key(stream: str, columns: Sequence[Column], key: Sequence[str], cure: str = "") -> None:
+    """Refuse a key of columns that the stream table has not.
+
+    Args:
+        stream: The stream table, as the message calls it.
+        columns: Its columns.
+        key: The sink's key.
+        cure: Something to be done about it, besides naming other columns.
+
+    Raises:
+        UserError: `SINK_KEY_UNKNOWN`.
+    """
+    names = {c.name.lower() for c in columns}
+    if unknown := [k for k in key if k.lower() not in names]:
+        raise UserError(
+            "SINK_KEY_UNKNOWN",
+            f"{stream} has no column {', '.join(unknown)}, which the sink's key names; nothing was written.",
+            hint=f"{cure}It has {', '.join(c.name for c in columns)}.",
+        )
+
+
 def find_table(
     connection: Connection, schema: str, name: str, columns: Sequence[Column], key: Sequence[str]
 ) -> TargetTable | None:
@@ -226,6 +247,11 @@ def add_key(connection: Connection, table: TargetTable) -> None:
             statement = sql.SQL("CREATE INDEX ON {} ({})")
             connection.execute(statement.format(table.sql, sql.Identifier(ROW_ID)))
         return
-    listed = sql.SQL(", ").join(map(sql.Identifier, table.key))
+    make_unique(connection, table.sql, table.key)
+
+
+def make_unique(connection: Connection, table: sql.Identifier, key: Sequence[str]) -> None:
+    """Make columns of a table a key; NULL is a value like others in it, where the server can."""
+    listed = sql.SQL(", ").join(map(sql.Identifier, key))
     nulls = sql.SQL(" NULLS NOT DISTINCT" if connection.info.server_version >= NULLS_NOT_DISTINCT else "")
-    connection.execute(sql.SQL("CREATE UNIQUE INDEX ON {} ({}){}").format(table.sql, listed, nulls))
+    connection.execute(sql.SQL("CREATE UNIQUE INDEX ON {} ({}){}").format(table, listed, nulls))

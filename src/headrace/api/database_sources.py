@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ from headrace.names import LAKE, TableName
 from headrace.results.source_results import LandingResult, LastError, SourceCheck, SourceHealth, SourceInfo
 from headrace.sources.interruption import side_by_side
 from headrace.sources.registry import KINDS, kind_of, nodes_kind_of
-from headrace.sources.source_kind import SourceRequest, Tables, Told
+from headrace.sources.source_kind import HealthLine, SourceRequest, Tables, Told
 
 if TYPE_CHECKING:
     from headrace.api.session import LazySpark
@@ -69,7 +69,7 @@ class Sources:
         self._told: dict[str, tuple[str, str]] = {}
         self._landings: dict[str, int] = {}
         self._rests = RestingNodes()
-        self._watch = SourceWatch(catalog, events)
+        self._watch = SourceWatch(catalog, events, self._capture)
 
     def create(
         self,
@@ -377,7 +377,7 @@ class Sources:
             name=name,
             status=source.status,
             figures=found.figures,
-            lines=found.lines,
+            lines=(*found.lines, *_left_lines(source)),
             landed_at=source.landed_at,
             stopped_reason=source.stopped_reason,
             last_error=LastError.of(source.failure),
@@ -493,6 +493,13 @@ def _request(url: Address, tables: Tables, said: Mapping[str, object]) -> Source
     if isinstance(url, str):
         return SourceRequest(url, tables, said)
     return SourceRequest("", tables, {**said, "shards": url})
+
+
+def _left_lines(source: DatabaseSource) -> Iterator[HealthLine]:
+    from headrace.landing.left_captures import left_captures
+
+    for slot, of in left_captures(source).items():
+        yield HealthLine("Left over", f"{slot} of shard {of['node']} at {of['options']['url']}, to be removed")
 
 
 def _info(source: DatabaseSource) -> SourceInfo:

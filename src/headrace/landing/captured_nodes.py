@@ -1,7 +1,7 @@
 """Adds, drops and moves nodes of a source of several, while the others go on.
 
 A node that is added, or is on another server now, is copied; what the others have is landed and published with it.
-Until then the catalog knows nothing of it, so that a failure leaves the source as it was.
+Until then the catalog only notes what is installed, so that a failure leaves the source as it was.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from headrace.catalog import DatabaseSource, SourceStatus
 from headrace.catalog.records import Json
 from headrace.errors import HeadraceError
 from headrace.events import Notice
-from headrace.landing.lander import Lander, not_active, untold
+from headrace.landing.lander import Lander, not_active
+from headrace.landing.left_captures import note_captures, remove_left, told_of
 from headrace.results.source_results import LandingResult
 from headrace.sources.capture import Capture, Landing
 from headrace.sources.nodes.mirror_shapes import NODES
@@ -35,7 +36,7 @@ def add_node(lander: Lander, name: str, change: Change) -> LandingResult:
     Raises:
         HeadraceError: `SOURCE_NOT_ACTIVE`, `SHARDS_DIFFER` and the like; nothing was changed then.
     """
-    return _begun(lander, name, change)[0]
+    return _changed(lander, name, change)
 
 
 def move_node(lander: Lander, name: str, change: Change, node: str) -> LandingResult:
@@ -50,9 +51,7 @@ def move_node(lander: Lander, name: str, change: Change, node: str) -> LandingRe
     Raises:
         HeadraceError: `SOURCE_NOT_ACTIVE`, `SHARDS_DIFFER` and the like; nothing was changed then.
     """
-    result, former = _begun(lander, name, change)
-    _take_away(lander, former, node)
-    return result
+    return _changed(lander, name, change)
 
 
 def drop_node(lander: Lander, name: str, change: Change, node: str) -> LandingResult:
@@ -67,74 +66,54 @@ def drop_node(lander: Lander, name: str, change: Change, node: str) -> LandingRe
     Raises:
         HeadraceError: `SOURCE_NOT_ACTIVE` and the like; nothing was changed then.
     """
-    former = _active(lander, name, change)
-
-    def become(now: DatabaseSource) -> DatabaseSource:
-        nonlocal former
-        former = now
-        return replace(now, options=change(now.options))
-
-    result = lander.renew(name, lambda capture, now: capture.renew(now.position or {}, ()), become)
-    _take_away(lander, former, node)
-    return result
+    return _changed(lander, name, change)
 
 
-def _active(lander: Lander, name: str, change: Change) -> DatabaseSource:
-    """Return a source that is landed and can be changed so; nothing has been told to begin yet."""
+def _require_active(lander: Lander, name: str, change: Change) -> None:
+    """Refuse a source that is not landed, or a change to it, before anything begins."""
     source = lander.catalog.source(name)
     if source.status is not SourceStatus.ACTIVE:
         raise not_active(source, "Resume it, or take a new snapshot of a stopped one, and change its servers then.")
     change(source.options)
-    return source
 
 
-def _begun(lander: Lander, name: str, change: Change) -> tuple[LandingResult, DatabaseSource]:
-    """Land a source of which some nodes begin; also return it as it was.
+def _changed(lander: Lander, name: str, change: Change) -> LandingResult:
+    """Land a source of which nodes begin or leave.
 
-    What others have published of it meanwhile stays. What was installed is taken away where it fails.
+    What others have published of it meanwhile stays. What captured a node that left is taken away then, and what was
+    installed where it fails; by somebody else later where this process is killed.
     """
-    former, installed = _active(lander, name, change), dict[str, DatabaseSource]()
+    _require_active(lander, name, change)
+    former: Mapping[str, Json] = {}
 
     def become(now: DatabaseSource) -> DatabaseSource:
         nonlocal former
-        former, options = now, change(now.options)
+        former, options = now.options[NODES], change(now.options)
         at: Mapping[str, Any] = (now.position or {}).get(NODES, {})
-        left = {node: of for node, of in at.items() if options[NODES].get(node) == now.options[NODES].get(node)}
-        return replace(now, options=options, position={**(now.position or {}), NODES: left})
+        stay = {node: of for node, of in at.items() if options[NODES].get(node) == former.get(node)}
+        return replace(now, options=options, position={**(now.position or {}), NODES: stay})
 
     def read(capture: Capture, now: DatabaseSource) -> Landing:
-        begin = now.options[NODES].keys() - (now.position or {})[NODES].keys()
-        installed.update(dict.fromkeys(begin, now))
+        nodes = now.options[NODES]
+        begin = [(node, own) for node, own in nodes.items() if own != former.get(node)]
+        leave = [(node, own) for node, own in former.items() if own != nodes.get(node)]
+        note_captures(lander.catalog, name, [*begin, *leave])
         return capture.renew(now.position or {}, ())
 
     try:
-        return lander.renew(name, read, become), former
+        result = lander.renew(name, read, become)
     except BaseException:  # an interrupt, too, must not leave a slot that keeps write-ahead log for ever
         with suppress(Exception):  # the error that is told is the one that made it fail
-            there = lander.catalog.source(name).options[NODES]
-            for node, source in installed.items():
-                if there.get(node) != source.options[NODES][node]:
-                    _only(lander, source, node).remove()
+            _take_away(lander, name)
         raise
+    _take_away(lander, name)
+    return result
 
 
-def _take_away(lander: Lander, source: DatabaseSource, node: str) -> None:
-    """Remove what captured a node that has left, or say that it is still there."""
-    try:
-        capture = _only(lander, source, node)
-        capture.remove()
-        capture.sweep(None)
-    except HeadraceError as error:
-        slot = source.options[NODES][node].get("slot")
-        lander.events.emit(
-            Notice(
-                f"What captured shard {node} of source {source.name} is still on its server, slot, publication or "
-                f"schema {slot}: drop it there. [{error.code}] {error.message}"
-            )
-        )
-
-
-def _only(lander: Lander, source: DatabaseSource, node: str) -> Capture:
-    """Return the capture of one node."""
-    options = {**source.options, NODES: {node: source.options[NODES][node]}}
-    return lander.open_capture(replace(source, options=options), untold)
+def _take_away(lander: Lander, name: str) -> None:
+    """Remove what captures no node, or say that it is still there, to be removed later."""
+    with suppress(HeadraceError):
+        failures = remove_left(lander.catalog, lander.open_capture, name, lander.patience)
+        source = lander.catalog.source(name)
+        for slot, error in failures.items():
+            lander.events.emit(Notice(told_of(source, slot, error)))

@@ -12,6 +12,7 @@ from headrace.errors import HeadraceError, UserError
 from headrace.events import Events, Notice
 from headrace.lake.tables import new_suffix, stored_names
 from headrace.landing.landing_attempt import Become, LandingAttempts, Open, Read
+from headrace.landing.left_captures import remove_under_lease
 from headrace.landing.mirror_writer import MirrorWriter
 from headrace.landing.resting_nodes import RestingNodes
 from headrace.landing.source_leases import resources_of
@@ -211,7 +212,10 @@ class Lander:
         self.refuse_read(name, own)
         with holding_leases(self.catalog, resources_of(source), patience=self.patience) as leases:
             capture = self.open_capture(source, untold)
+            left = [*remove_under_lease(self.catalog, self.open_capture, source).values()]
             try:
+                if left and not force:
+                    raise left[0]
                 capture.remove()
             except HeadraceError as error:  # also a connection string that is not set here
                 if not force:

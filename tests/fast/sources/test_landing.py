@@ -210,6 +210,108 @@ def test_a_shard_that_cannot_be_added_leaves_no_slot(
     assert set(in_use(hr).values()) == Installed.slots > set(before.values())
 
 
+class Killed(BaseException):
+    """In place of what kills a process: nothing that it would do then is done."""
+
+
+@pytest.fixture
+def killed(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object], str], None]:
+    """Change nodes in a process that is killed, while it copies or once all is published."""
+
+    def kill(*_: object) -> None:
+        raise Killed
+
+    def change(what: Callable[[], object], when: str) -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr("headrace.landing.captured_nodes._take_away", kill)
+            if when == "copying":
+                patch.setattr(Catalog, "publish_or_settle", kill)
+            with pytest.raises(Killed):
+                what()
+
+    return change
+
+
+@pytest.mark.parametrize("when", ["copying", "published"])
+@pytest.mark.parametrize("change", ["add", "move", "drop"])
+def test_what_a_killed_process_leaves_on_servers_is_removed_later(
+    hr: Headrace,
+    sharded: Callable[..., Behind],
+    killed: Callable[[Callable[[], object], str], None],
+    monkeypatch: pytest.MonkeyPatch,
+    when: str,
+    change: str,
+) -> None:
+    """A slot that nobody knows of would keep its server's log for ever."""
+    if change != "add":
+        add_node(sharded(), "shop", added("b"))
+    before, removed = in_use(hr), partial(POSTGRES.without_node, "shop", node="s2")
+    act: dict[str, Callable[[], object]] = {
+        "add": lambda: add_node(sharded(), "shop", added("b")),
+        "move": lambda: move_node(sharded(), "shop", moved("c"), "s2"),
+        "drop": lambda: drop_node(sharded(), "shop", removed, "s2"),
+    }
+    killed(act[change], when)
+    now = in_use(hr)
+    assert (now == before) is (when == "copying")
+    assert Installed.slots >= set(now.values())
+    if (change, when) not in {("add", "published"), ("drop", "copying")}:
+        assert Installed.slots > set(now.values())
+    monkeypatch.setattr(type(POSTGRES), "look", lambda *_, **__: None)
+    monkeypatch.setattr(hr.sources._watch, "_open_capture", Installed)
+    with holding_leases(hr._catalog, [source_resource("shop")]):  # somebody may just have installed it
+        hr.sources._watch.landed("shop", None)
+    assert hr._catalog.source("shop").captures
+    hr.sources._watch._looked.clear()
+    hr.sources._watch.landed("shop", None)
+    assert Installed.slots == set(now.values())
+    assert not hr._catalog.source("shop").captures
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_what_cannot_be_removed_is_told_once_and_tried_again(
+    hr: Headrace,
+    sharded: Callable[..., Behind],
+    killed: Callable[[Callable[[], object], str], None],
+    monkeypatch: pytest.MonkeyPatch,
+    force: bool,
+) -> None:
+    killed(lambda: add_node(sharded(), "shop", added("b")), "copying")
+    [left] = Installed.slots - set(in_use(hr).values())
+    told, away, asked = list[object](), [True], list[str]()
+    removing = Installed.remove
+
+    def remove(self: Installed) -> None:
+        asked.extend(self.mine.values())
+        if left in self.mine.values() and away[0]:
+            raise EnvironmentFault("SOURCE_UNREACHABLE", "It is away.", retryable=True)
+        removing(self)
+
+    monkeypatch.setattr(Installed, "remove", remove)
+    monkeypatch.setattr(type(POSTGRES), "look", lambda *_, **__: None)
+    monkeypatch.setattr(hr.sources._watch, "_open_capture", Installed)
+    hr.events.subscribe(told.append)
+    for again in (False, True, True):
+        hr.sources._watch._looked.clear()
+        if again:
+            hr.sources._watch._left.clear()
+        for _ in range(2):
+            hr.sources._watch.landed("shop", None)
+            hr.sources._watch._looked.clear()
+    assert asked == [left] * 3
+    assert [left in event.message for event in told if isinstance(event, Notice)] == [True]
+    if force:
+        sharded().drop("shop", force=True)
+        assert Installed.slots == {left}
+        return
+    with pytest.raises(EnvironmentFault, match="--force"):
+        sharded().drop("shop")
+    away.clear()
+    away.append(False)
+    sharded().drop("shop")
+    assert Installed.slots == set()
+
+
 @pytest.mark.parametrize(
     ("code", "change"),
     [

@@ -24,7 +24,7 @@ from headrace.catalog.relations import (
     stored_name,
 )
 from headrace.catalog.safeguards import gates
-from headrace.catalog.sources.source_health import SourceFailure, failure_of, looks_of, node_failures_of
+from headrace.catalog.sources.source_health import SourceFailure, captures_of, failure_of, looks_of, node_failures_of
 from headrace.errors import EnvironmentFault, UserError
 from headrace.names import TableName
 from headrace.suggestions import did_you_mean
@@ -92,6 +92,7 @@ class DatabaseSource:
         failure: The last failure of landing it.
         looks: Looks at its server, oldest first.
         node_failures: Of a source of several nodes, the last failure of each.
+        captures: Of such a source, what is to be installed on servers or removed there, by its name.
     """
 
     name: str
@@ -107,6 +108,7 @@ class DatabaseSource:
     failure: SourceFailure | None = None
     looks: tuple[Json, ...] = ()
     node_failures: Mapping[str, SourceFailure] = field(default_factory=dict)
+    captures: Mapping[str, Json] = field(default_factory=dict)
 
     @property
     def held(self) -> dict[str, str]:
@@ -173,6 +175,7 @@ def _source(row: sa.RowMapping, mirrors: tuple[Mirror, ...]) -> DatabaseSource:
         failure=failure_of(row["health_json"]),
         looks=looks_of(row["health_json"]),
         node_failures=node_failures_of(row["health_json"]),
+        captures=captures_of(row["health_json"]),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from headrace.catalog.database import Database
 from headrace.catalog.records import Json
@@ -66,6 +66,11 @@ class SourceCatalog:
         """Remember looks at a database source's server, oldest first, in place of those before."""
         with self._database.write() as connection:
             source_health.note_looks(connection, name, looks)
+
+    def note_source_captures(self, name: str, noted: Mapping[str, Json], over: Collection[str] = ()) -> None:
+        """Remember what is to be installed on servers, or removed there, and forget what is over."""
+        with self._database.write() as connection:
+            source_health.note_captures(connection, name, noted, over)
 
     def pause_source(self, name: str) -> None:
         """Put an active database source on hold.

@@ -1,9 +1,9 @@
-"""Health of database sources: last failure and looks, in the caller's transaction."""
+"""Health of database sources, and what is on their servers; in the caller's transaction."""
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from sqlalchemy.engine import Connection
 from headrace.catalog import schema as t
 from headrace.errors import HeadraceError
 
-_FAILURE, _LOOKS, _NODES = "failure", "looks", "nodes"
+_FAILURE, _LOOKS, _NODES, _CAPTURES = "failure", "looks", "nodes", "captures"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +120,30 @@ def looks_of(health: Mapping[str, Any] | None) -> tuple[Mapping[str, Any], ...]:
 def note_looks(connection: Connection, name: str, looks: Sequence[Mapping[str, Any]]) -> None:
     """Replace the recorded looks at a source's server, if the source exists."""
     _change(connection, name, lambda health: {**health, _LOOKS: [dict(look) for look in looks]})
+
+
+def captures_of(health: Mapping[str, Any] | None) -> dict[str, Mapping[str, Any]]:
+    """Return what is to be installed on servers, or to be removed, by its name there."""
+    return dict((health or {}).get(_CAPTURES, {}))
+
+
+def note_captures(
+    connection: Connection, name: str, noted: Mapping[str, Mapping[str, Any]], over: Collection[str]
+) -> None:
+    """Record what is to be installed, and forget what is in use or removed.
+
+    Args:
+        connection: In the caller's transaction.
+        name: The source.
+        noted: What is to be installed or removed, by its name on the server.
+        over: Names of what is not to be recorded any more.
+    """
+
+    def changed(health: dict[str, Any]) -> dict[str, Any]:
+        captures = {slot: of for slot, of in captures_of(health).items() if slot not in over}
+        return {**health, _CAPTURES: {**captures, **{slot: dict(of) for slot, of in noted.items()}}}
+
+    _change(connection, name, changed)
 
 
 def _change(connection: Connection, name: str, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:

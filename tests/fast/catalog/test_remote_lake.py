@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 from catalog_kit.iceberg import Iceberg
 from catalog_kit.samples import ITEMS, ORDERS, REVENUE, TOP, create, define, entry, refresh, see
 
@@ -27,9 +28,13 @@ from headrace.catalog import (
     Stop,
     Swap,
 )
+from headrace.catalog.publishing.pointers import key_of
+from headrace.catalog.remote_lake import intents
 from headrace.catalog.remote_lake.plain_records import from_plain, to_plain
+from headrace.catalog.schema import lake_intent as intent_table
 from headrace.errors import UserError
 from headrace.frontier import Frontier
+from headrace.lakes.lake_server import LakeMove
 from headrace.lakes.lake_settings import LakeSettings, read_lake
 
 AT = dt.datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=dt.UTC)
@@ -71,6 +76,18 @@ def test_a_publication_is_read_as_it_was_written() -> None:
     for field in dataclasses.fields(Publication):
         assert getattr(publication, field.name), f"{field.name} is not tested"
     assert from_plain(Publication, json.loads(json.dumps(to_plain(publication)))) == publication
+
+
+def test_what_a_newer_version_intends_is_left_to_it_and_its_tables_stay_busy(catalog: Catalog) -> None:
+    ours, theirs = (Publication(deletes=(name,)) for name in (ORDERS, ITEMS))
+    with catalog._database.write() as connection:
+        for publication in (ours, theirs):
+            intents.add(connection, publication, [LakeMove(key_of(publication.deletes[0]), "was", None)], AT)
+        written = {**to_plain(theirs), "further": True}
+        uuid = intent_table.c.uuid == theirs.uuid
+        connection.execute(sa.update(intent_table).where(uuid).values(publication_json=written))
+        assert [each.publication for each in intents.read(connection)] == [ours]
+        assert intents.keys(connection) == {key_of(ORDERS), key_of(ITEMS)}
 
 
 def test_a_project_keeps_to_the_lake_that_it_began_in(catalog: Catalog, iceberg: Iceberg) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import sqlalchemy as sa
@@ -12,7 +13,7 @@ from sqlalchemy.engine import Connection
 from headrace.catalog import schema as t
 from headrace.catalog.coordination import leases as leasing
 from headrace.catalog.publishing.publication import Publication
-from headrace.catalog.remote_lake.plain_records import from_plain, to_plain
+from headrace.catalog.remote_lake.plain_records import UnknownFieldError, from_plain, to_plain
 from headrace.lakes.lake_server import Key, LakeMove
 
 _PATIENCE = dt.timedelta(minutes=1)
@@ -53,14 +54,20 @@ def remove(connection: Connection, uuid: str) -> None:
 
 
 def read(connection: Connection, uuid: str | None = None) -> list[Intent]:
-    """Return the intents, oldest first, or the one of a publication."""
+    """Return the intents, oldest first, or the one of a publication.
+
+    Those of another version of Headrace, which tells more of a publication than this one knows, are left to it: their
+    tables stay busy.
+    """
     query = sa.select(t.lake_intent).order_by(t.lake_intent.c.created_at)
     if uuid is not None:
         query = query.where(t.lake_intent.c.uuid == uuid)
-    return [
-        Intent(from_plain(Publication, row["publication_json"]), _moves(row["moves_json"]), row["created_at"])
-        for row in connection.execute(query).mappings()
-    ]
+    found = []
+    for row in connection.execute(query).mappings():
+        with suppress(UnknownFieldError):
+            publication = from_plain(Publication, row["publication_json"])
+            found.append(Intent(publication, _moves(row["moves_json"]), row["created_at"]))
+    return found
 
 
 def keys(connection: Connection) -> set[Key]:

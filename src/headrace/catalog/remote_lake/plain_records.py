@@ -14,6 +14,10 @@ from typing import Any, TypeVar, Union
 Record = TypeVar("Record")
 
 
+class UnknownFieldError(Exception):
+    """A record was written by another version, which knows more fields, or more values of one."""
+
+
 def to_plain(value: Any) -> Any:
     """Return a record as JSON values; mappings become lists of pairs, for any keys."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -30,7 +34,11 @@ def to_plain(value: Any) -> Any:
 
 
 def from_plain(kind: type[Record], value: Any) -> Record:
-    """Return the record of a type that `to_plain` wrote."""
+    """Return the record of a type that `to_plain` wrote.
+
+    Raises:
+        UnknownFieldError: Another version wrote it.
+    """
     made: Record = _read(kind, value)
     return made
 
@@ -44,9 +52,14 @@ def _read(kind: Any, value: Any) -> Any:
         return _read(kind, value)
     if isinstance(kind, type) and dataclasses.is_dataclass(kind):
         hints = _hints(kind)
+        if unknown := value.keys() - hints.keys():
+            raise UnknownFieldError(f"{kind.__name__} has no {', '.join(sorted(unknown))}")
         return kind(**{name: _read(hints[name], of) for name, of in value.items()})
     if isinstance(kind, type) and issubclass(kind, Enum):
-        return kind(value)
+        try:
+            return kind(value)
+        except ValueError as error:
+            raise UnknownFieldError(str(error)) from error
     if kind is dt.datetime:
         return dt.datetime.fromisoformat(value)
     if origin is tuple:

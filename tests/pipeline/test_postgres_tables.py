@@ -131,7 +131,7 @@ def test_a_mirror_whose_files_are_lost_is_copied_anew(
     db.execute("UPDATE here SET amount = 0 WHERE id = 1")
     hr.refresh()
     (mirror, _) = hr._catalog.source(source).mirrors
-    for stored in mirror.stored:
+    for stored in mirror.stored if stopped else (mirror.log,):
         Path(urlparse(hr._catalog.pointers()[stored].metadata_location).path).write_bytes(b"")
     if stopped:
         hr._catalog.set_source_status(source, SourceStatus.STOPPED, "SLOT_LOST", "Its slot is lost.")

@@ -73,8 +73,10 @@ class RepairVerbs(ProjectHandle):
                 resources = resources_of(reader.source(owner.source))
         with holding_leases(self._catalog, resources, patience=PATIENCE) as leases:
             restored = restore(self._catalog, stored, leases)
-            lost = {**lost_unchanged(self._catalog, stored, whole=True), **restored.lost}
-            withdrawn = bool(lost) and self._catalog.withdraw_pointers(lost, held=leases())
+            unchanged = set(stored) - {write.name for write in restored.back}
+            lost = {**lost_unchanged(self._catalog, unchanged, whole=True), **restored.lost}
+            anew = stored if owner.source is not None else lost  # a mirror and its log are made together
+            withdrawn = bool(lost) and self._catalog.withdraw_pointers(anew, held=leases())
         if lost and owner.source is None:
             self._engine().creator.rebuild(owner.name)
         elif lost and withdrawn and owner.source is not None:

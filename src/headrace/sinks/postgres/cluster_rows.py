@@ -86,8 +86,15 @@ class ClusterRowSets(RowSets):
         self._read_changed()
         return super().foreign_change()
 
-    def apply_change(self) -> tuple[int, int]:
-        """Delete what left and insert what came; return how many rows came and left."""
+    def can_lock_rows(self) -> bool:
+        """Return that they are not: nothing locks rows of several shards."""
+        return False
+
+    def apply_change(self, *, overwrite: bool) -> tuple[int, int]:
+        """Delete what left and insert what came; return how many rows came and left.
+
+        Whatever was of somebody else was found before, as the table is locked.
+        """
         if not self._target.key:
             self._apply_to_bag()
             return self._counted()

@@ -243,7 +243,6 @@ class _Delivering:
         rows, kept = row_sets(self._connection, table, self._number), self._kept
         if table.placement.is_in_cluster:
             wait_until_done(self._connection)
-        rows.lock()
         if kept is None or (self._delivery.anew and not kept.made):
             refuse_unfit(str(table), table.placement, self._request, self._plan())
         if self._emptied or (kept is None and not self._delivery.anew):
@@ -258,6 +257,7 @@ class _Delivering:
         return self._difference(rows, table) if _was_set_back(delivery, kept) else self._change(rows, table, kept)
 
     def _first(self, rows: RowSets, table: TargetTable) -> Written:
+        rows.lock()
         if not rows.is_empty():
             if not self._overwrite:
                 raise UserError(
@@ -275,6 +275,7 @@ class _Delivering:
         return Written("load", loaded, 0, loaded)
 
     def _difference(self, rows: RowSets, table: TargetTable) -> Written:
+        rows.lock()
         loaded = rows.load_rows(self._delivery.rows())
         self._told("copied")
         if table.key:
@@ -289,8 +290,28 @@ class _Delivering:
         self._told("copied")
         if table.key:
             rows.refuse_doubtful()
-        if not self._overwrite and (found := rows.foreign_change()) is not None:
-            raise _changed(self._delivery, str(table), found)
-        inserted, deleted = rows.apply_change()
+        applied = self._by_row_locks(rows) if rows.can_lock_rows() else None
+        if applied is None:
+            rows.lock()
+            if not self._overwrite and (found := rows.foreign_change()) is not None:
+                raise _changed(self._delivery, str(table), found)
+            applied = rows.apply_change(overwrite=self._overwrite)
+        inserted, deleted = applied
         self._told("applied")
         return Written("change", inserted, deleted, kept.rows + inserted - deleted)
+
+    def _by_row_locks(self, rows: RowSets) -> tuple[int, int] | None:
+        """Apply a change to rows that nobody else has changed; None where that is not known.
+
+        Without a lock of the table, which would keep VACUUM away as often as is written. What it does not allow gives
+        its locks back, so that whoever waits for a row is not waited for with it.
+        """
+        applied: tuple[int, int] | None = None
+        try:
+            with self._connection.transaction():
+                if not rows.lock_leaving() or not (self._overwrite or rows.foreign_change() is None):
+                    raise psycopg.Rollback
+                applied = rows.apply_change(overwrite=self._overwrite)
+        except psycopg.errors.UniqueViolation:  # somebody has a key that came, since nobody was seen with it
+            return None
+        return applied

@@ -101,8 +101,42 @@ class RowSets:
     # ---- the target itself
 
     def lock(self) -> None:
-        """Keep other writers away until the transaction ends; readers go on."""
+        """Keep other writers away until the transaction ends; readers go on.
+
+        VACUUM is kept away, too: what is written often locks rows instead, where that is enough.
+        """
         self._run("LOCK TABLE {target} IN SHARE ROW EXCLUSIVE MODE")
+
+    def can_lock_rows(self) -> bool:
+        """Return whether locks of rows are enough for a change.
+
+        With a key they are, as no second row can have it; for a bag where nothing leaves, as new rows are nobody's.
+        """
+        return bool(self._target.key) or self._leaving() == 0
+
+    def lock_leaving(self) -> bool:
+        """Lock the rows that have keys of what leaves; return whether each of these has one.
+
+        Then nobody else can change these rows, nor insert others with their keys.
+        """
+        if not self._target.key:
+            return self._leaving() == 0
+        locked = sum(
+            self._count(
+                "(SELECT FROM {target} t JOIN {net} g ON {same} WHERE g.{w} < 0 AND {only} FOR NO KEY UPDATE OF t) l",
+                **match,
+            )
+            for match in self._matches()
+        )
+        return locked == self._leaving()
+
+    def _leaving(self) -> int:
+        return self._count("{net} WHERE {w} < 0")
+
+    def _count(self, text: str, **parts: sql.Composable) -> int:
+        row = self._one(f"SELECT count(*) FROM {text}", **parts)
+        assert row is not None
+        return int(str(row[0]))
 
     def is_empty(self) -> bool:
         """Return whether the target has no rows."""
@@ -177,16 +211,25 @@ class RowSets:
             " WHERE g.{w} < 0 GROUP BY g.ctid, g.{w}) f JOIN {net} g ON g.ctid = f.id WHERE there < wanted"
         )
 
-    def apply_change(self) -> tuple[int, int]:
-        """Delete what left and insert what came; return how many rows came and left."""
+    def apply_change(self, *, overwrite: bool) -> tuple[int, int]:
+        """Delete what left and insert what came; return how many rows came and left.
+
+        Args:
+            overwrite: Whether a row of somebody else gives way that has a key which came; else it is a violation of the
+                key, whenever it was written.
+        """
         if self._target.key:
-            for match in self._matches():
+            matches = self._matches()
+            for match in matches:
                 self._run(
                     "DELETE FROM {target} t USING {net} g WHERE g.{w} < 0 AND {only} AND {same}"
                     " AND NOT EXISTS (SELECT FROM {net} o WHERE o.{w} > 0 AND {other} AND {unaltered})",
                     **match,
                 )
-            self._upsert(self._net, self._format("WHERE g.{w} > 0"))
+            if overwrite:
+                self._upsert(self._net, self._format("WHERE g.{w} > 0"))
+            else:
+                self._upsert_own(matches)
         else:
             if self._one("SELECT 1 FROM {net} WHERE {w} < 0 LIMIT 1") is not None:
                 self._run(
@@ -200,6 +243,17 @@ class RowSets:
                 " WHERE g.{w} > 0"
             )
         return self._counted()
+
+    def _upsert_own(self, matches: Sequence[dict[str, sql.Composable]]) -> None:
+        """Update only rows that were written before; whatever else came has a key that nobody has."""
+        before = "EXISTS (SELECT FROM {net} o WHERE o.{w} < 0 AND {other})"
+        for match in matches:
+            self._upsert(self._net, self._format(f"WHERE g.{{w}} > 0 AND {{only}} AND {before}", **match))
+            self._run(
+                f"INSERT INTO {{target}} ({{plain}}) SELECT {{g_columns}} FROM {{net}} g"
+                f" WHERE g.{{w}} > 0 AND {{only}} AND NOT {before}",
+                **match,
+            )
 
     def _counted(self) -> tuple[int, int]:
         row = self._one(

@@ -19,8 +19,14 @@ from headrace.watched_connections import ServerSilent, opened
 
 Connection = psycopg.Connection[tuple[object, ...]]
 
-OPTIONS = {**EXACT_VALUES, "lock_timeout": "30s", "client_min_messages": "warning"}
-"""Settings of sessions that compare and write."""
+OPTIONS = {
+    **EXACT_VALUES,
+    "lock_timeout": "30s",
+    "client_min_messages": "warning",
+    "default_transaction_isolation": "read committed",
+}
+"""Settings of sessions that compare and write. Each statement sees what was committed before it: what is looked at once
+a lock is held is what the lock keeps, where a database or a role may have another level set."""
 
 APPLICATION = "headrace sink"
 """The sessions' name, as the server knows it."""

@@ -285,14 +285,12 @@ class Postgres:
     def look(self, source: KeptSource, *, landed: bool) -> Json | None:
         """Look at the slot of a source; one that is landed counts as read."""
         from headrace.sources.postgres.health.server_health import look
-        from headrace.sources.postgres.health.slot_outlook import as_json
 
         if NODES in source.options:
             from headrace.sources.postgres.shards.shard_health import look_at_shards
 
             return look_at_shards(source, landed=landed)
-        now = look(source.options, source.position, keep_from_idling=landed)
-        return None if now is None else as_json((now,))[0]
+        return look(source.options, source.position, keep_from_idling=landed)
 
     def outlook(self, source: KeptSource, look: Json) -> Outlook:
         """Estimate whether the slot will be lost soon."""

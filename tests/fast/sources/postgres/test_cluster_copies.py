@@ -19,6 +19,7 @@ from kit.mirrored import Follower
 
 from headrace.errors import EnvironmentFault, UserError
 from headrace.sources.postgres.connection import Connection
+from headrace.sources.postgres.health import server_health
 from headrace.sources.postgres.health.server_health import check, health
 from headrace.sources.postgres.setup.open_capture import LogCapture
 from headrace.sources.postgres.setup.projection import Part
@@ -337,7 +338,12 @@ def test_a_lost_slot_of_a_node_is_not_behind_by_nothing(nodes: StandIn, follow: 
     with psycopg.connect(nodes.urls[1], autocommit=True) as db:
         db.execute("SELECT pg_drop_replication_slot(%s)", (follower.slot,))
     nodes.nodes[1].execute("UPDATE orders SET amount = 0")
-    found = health({"url": nodes.urls[0], "slot": follower.slot}, follower.position)
+    options = {"url": nodes.urls[0], "slot": follower.slot}
+    for position in (follower.position, None):  # or the first snapshot was cut off
+        look = server_health.look(options, position, keep_from_idling=False)
+        assert look is not None
+        assert len(look["nodes"]) == 2
+    found = health(options, follower.position)
     assert [(n.slot_status, n.lag_bytes is None) for n in found.nodes] == [
         ("reserved", False),
         (None, True),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import psycopg
 import pytest
@@ -19,10 +21,15 @@ from headrace.cli.progress import news
 from headrace.errors import UserError
 from headrace.events import SlotRunningOut
 from headrace.landing import source_watch
+from headrace.sources.postgres.citus import cluster_health
 from headrace.sources.postgres.connection import connected
 from headrace.sources.postgres.health import slot_outlook
+from headrace.sources.postgres.health.server_health import health
 from headrace.sources.postgres.health.slot_outlook import Look, as_json, from_json, outlook, remembered
+from headrace.sources.postgres.postgres_kind import POSTGRES
+from headrace.sources.postgres.server import Server
 from headrace.sources.postgres.setup.preflight import check_server
+from headrace.sources.postgres.wal.slots import Slot, SlotUse
 
 MIB = 1 << 20
 FIRST = Look(at=1000.0, system="1", log=100 * MIB, left=50 * MIB, kept=10 * MIB, idle=None, patience=None)
@@ -88,6 +95,61 @@ def test_two_looks_are_remembered_some_minutes_apart() -> None:
     span = looks[-1].at - looks[0].at
     assert (len(looks), span) == (2, slot_outlook.SPAN)
     assert remembered(looks, replace(FIRST, system="2")) == (replace(FIRST, system="2"),), "another server"
+
+
+GIB = 1 << 30
+
+
+def test_every_node_of_a_cluster_is_watched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The coordinator, which writes next to nothing, comes first, and no node has a limit, PostgreSQL's default."""
+    kept, safe, clock = {0: GIB // 64, 1: 90 * GIB, 2: 5 * GIB}, dict[int, int](), [1000.0]
+
+    @contextmanager
+    def nodes(_: str) -> Iterator[SimpleNamespace]:
+        yield SimpleNamespace(connections={g: g for g in kept}, nodes={0: "c:1", 1: "w:1", 2: "w:2"})
+
+    def now(node: int) -> Server:
+        return Server(180000, f"system {node}", 1, 10**12 + int(clock[0]) * 10 * MIB, "logical", clock[0])
+
+    monkeypatch.setattr(cluster_health, "cluster", nodes)
+    monkeypatch.setattr(cluster_health, "server", now)
+    monkeypatch.setattr(cluster_health, "slot_use", lambda *_: SlotUse(None, None, 0, None))
+    monkeypatch.setattr(cluster_health, "find_slot", lambda g, _: Slot(1, "extended", None, kept[g], safe.get(g)))
+    options, position = {"url": "", "slot": "s"}, {"cut": 1, "nodes": {}}
+    source = SimpleNamespace(options=options, position=position, looks=tuple(as_json((FIRST,))))
+
+    def looked() -> str | None:
+        look = POSTGRES.look(source, landed=False)  # type: ignore[arg-type]
+        assert look is not None
+        assert list(look["nodes"]) == ["coordinator", "w:1", "w:2"]
+        found = POSTGRES.outlook(source, look)  # type: ignore[arg-type]
+        source.looks = found.remembered
+        clock[0] += 400
+        return None if found.loss is None else f"{found.loss.what}: {found.loss.reason}"
+
+    for worker in (1, 2):
+        source.looks = tuple(as_json((FIRST,)))
+        kept.update({1: 5 * GIB, 2: 5 * GIB, worker: 90 * GIB})
+        assert looked() is None
+        kept[worker] += 10 * GIB
+        told = looked() or ""
+        assert told.startswith(f"s of node w:{worker}: node w:{worker}: the server keeps 100 GiB of log")
+        assert cluster_health_of(options, position) == f"w:{worker}"
+    kept.update(dict.fromkeys(kept, MIB))
+    safe.update({0: 90 * GIB, 1: 50 * GIB, 2: 51 * GIB})
+    assert looked() is None
+    for step in range(8):  # two take turns to be the nearest
+        safe[1 + step % 2] -= 8 * GIB
+        kept[1 + step % 2] += 8 * GIB
+        told = looked() or ""
+    assert told.startswith("s of node w:")
+    [*_, last] = source.looks
+    assert set(last["nodes"]) == {"coordinator", "w:1", "w:2"}
+
+
+def cluster_health_of(options: Mapping[str, Any], position: Mapping[str, Any]) -> str | None:
+    """Which node a cluster's status is about."""
+    return health(options, position).node
 
 
 # ---- on a real server

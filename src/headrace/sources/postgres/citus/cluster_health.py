@@ -23,7 +23,7 @@ def cluster_health(options: Mapping[str, Any], position: Mapping[str, Any]) -> H
         position: The cut that is landed.
 
     Returns:
-        Sums over all nodes, and the slot that is nearest to being lost.
+        Sums over all nodes, and the slot that is nearest to being lost, or keeps most log.
 
     Raises:
         EnvironmentFault: `SOURCE_UNREACHABLE`, `SOURCE_LOGIN_REFUSED`.
@@ -31,33 +31,40 @@ def cluster_health(options: Mapping[str, Any], position: Mapping[str, Any]) -> H
     with cluster(options["url"]) as of:
         found = {group: _node(of, group, options["slot"], position) for group in sorted(of.connections)}
         worst = min(found, key=lambda group: _room(found[group].slot))
-        names = {g: "coordinator" if g == COORDINATOR else str(of.nodes[g]) for g in found}
+        names = {group: _name(of, group) for group in found}
     nodes = tuple(NodeHealth(names[g], h.slot.status if h.slot else None, h.lag) for g, h in found.items())
     waits = [h.backlog for h in found.values()]
     counted = [b for b in waits if b is not None]
     together = _together(counted) if len(counted) == len(waits) else None
     here = found[worst]
     lag = sum(h.lag or 0 for h in found.values())
-    return Health(lag, here.slot, backlog=together, use=here.use, look=here.look, nodes=nodes)
+    looks = {names[g]: h.look for g, h in found.items() if h.look is not None}
+    return Health(
+        lag, here.slot, backlog=together, use=here.use, look=here.look, nodes=nodes, node=names[worst], looks=looks
+    )
 
 
-def cluster_look(options: Mapping[str, Any], idle_share: float) -> Look | None:
-    """Look at the slot that is nearest to being lost; None when there is none.
+def cluster_look(options: Mapping[str, Any], idle_share: float) -> dict[str, Look]:
+    """Look at the slots of all nodes that have one.
 
     Args:
         options: The source's options.
         idle_share: After this part of its patience, a server is made to count the slot as read; 0 for never.
     """
-    found: list[tuple[float, Look]] = []
+    found: dict[str, Look] = {}
     with cluster(options["url"]) as of:
-        for connection in of.connections.values():
+        for group, connection in of.connections.items():
             slot, use = find_slot(connection, options["slot"]), slot_use(connection, options["slot"])
             if idle_share and use and use.patience and use.idle and use.idle > use.patience * idle_share:
                 touch(connection, options["slot"])
                 use = slot_use(connection, options["slot"])
             if (seen := look_at(server(connection), slot, use)) is not None:
-                found.append((_room(slot), seen))
-    return min(found, key=lambda pair: pair[0])[1] if found else None
+                found[_name(of, group)] = seen
+    return found
+
+
+def _name(of: Cluster, group: int) -> str:
+    return "coordinator" if group == COORDINATOR else str(of.nodes[group])
 
 
 def _node(of: Cluster, group: int, name: str, position: Mapping[str, Any]) -> Health:
@@ -70,11 +77,11 @@ def _node(of: Cluster, group: int, name: str, position: Mapping[str, Any]) -> He
     return Health(max(0, now.position - at["lsn"]), slot, backlog=waits, use=use, look=look_at(now, slot, use))
 
 
-def _room(slot: Slot | None) -> float:
-    """Return how far a slot is from being lost: bytes, infinite without a limit."""
+def _room(slot: Slot | None) -> tuple[float, int]:
+    """Return bytes until a slot is lost; without a limit, that which keeps most comes first."""
     if slot is None or slot.lost:
-        return -1
-    return float("inf") if slot.safe is None else slot.safe
+        return -1, 0
+    return float("inf") if slot.safe is None else slot.safe, -slot.kept
 
 
 def _together(waits: Sequence[Backlog]) -> Backlog:

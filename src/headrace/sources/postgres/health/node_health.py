@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
+from headrace.sources.nodes.mirror_shapes import NODES
 from headrace.sources.postgres.health.backlog import Backlog
-from headrace.sources.postgres.health.slot_outlook import Look
+from headrace.sources.postgres.health.slot_outlook import Look, as_json
 from headrace.sources.postgres.server import Server
 from headrace.sources.postgres.wal.slots import Slot, SlotUse
+from headrace.sources.source_kind import Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,8 @@ class Health:
         use: Who reads the slot, and what reading it has cost; None when there is none.
         look: What is remembered to tell how fast things change; None when there is no slot to lose.
         nodes: The nodes of a cluster, one by one; none of a single server.
+        node: The node of a cluster that slot, use and look are of.
+        looks: Looks at the nodes of a cluster.
     """
 
     lag: int | None
@@ -49,6 +54,20 @@ class Health:
     use: SlotUse | None = None
     look: Look | None = None
     nodes: tuple[NodeHealth, ...] = ()
+    node: str | None = None
+    looks: Mapping[str, Look] = field(default_factory=dict)
+
+    @property
+    def remembered(self) -> Json | None:
+        """Return what the catalog remembers of it."""
+        if self.node is not None:
+            return by_node(self.looks)
+        return None if self.look is None else as_json((self.look,))[0]
+
+
+def by_node(looks: Mapping[str, Look]) -> Json | None:
+    """Return looks at nodes as the catalog remembers them; None where there is nothing to lose."""
+    return {NODES: {node: as_json((look,))[0] for node, look in looks.items()}} if looks else None
 
 
 def look_at(now: Server, slot: Slot | None, use: SlotUse | None) -> Look | None:

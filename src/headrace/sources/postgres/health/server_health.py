@@ -6,21 +6,21 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from headrace.sources.postgres.citus.citus_capture import by_cuts
+from headrace.sources.postgres.citus.citus_capture import by_cuts, on_all_nodes
 from headrace.sources.postgres.citus.cluster import cluster
 from headrace.sources.postgres.citus.cluster_health import cluster_health, cluster_look
 from headrace.sources.postgres.citus.cluster_requirements import check_cluster
 from headrace.sources.postgres.connection import Connection, connected
 from headrace.sources.postgres.health import backlog
-from headrace.sources.postgres.health.node_health import Health, look_at
-from headrace.sources.postgres.health.slot_outlook import Look
+from headrace.sources.postgres.health.node_health import Health, by_node, look_at
+from headrace.sources.postgres.health.slot_outlook import as_json
 from headrace.sources.postgres.server import server, tables
 from headrace.sources.postgres.setup import preflight
 from headrace.sources.postgres.setup.projection import Part
 from headrace.sources.postgres.triggers.trigger_capture import by_triggers
 from headrace.sources.postgres.triggers.trigger_requirements import change_tables
 from headrace.sources.postgres.wal.slots import find_slot, slot_use, touch
-from headrace.sources.source_kind import Check
+from headrace.sources.source_kind import Check, Json
 
 
 def health(options: Mapping[str, Any], position: Mapping[str, Any] | None) -> Health:
@@ -55,8 +55,8 @@ IDLE_SHARE = 4
 
 def look(
     options: Mapping[str, Any], position: Mapping[str, Any] | None = None, *, keep_from_idling: bool
-) -> Look | None:
-    """Look at the slot of a source; None when there is none to lose.
+) -> Json | None:
+    """Look at the slot of a source, as is remembered; None when there is none to lose.
 
     Args:
         options: The source's options.
@@ -67,14 +67,17 @@ def look(
         EnvironmentFault: `SOURCE_UNREACHABLE`, `SOURCE_LOGIN_REFUSED`.
     """
     if by_cuts(position):
-        return cluster_look(options, 1 / IDLE_SHARE if keep_from_idling else 0)
+        return by_node(cluster_look(options, 1 / IDLE_SHARE if keep_from_idling else 0))
     with connected(options["url"]) as connection:
+        if position is None and on_all_nodes(connection, options["slot"]):  # the first snapshot was cut off
+            return by_node(cluster_look(options, 0))
         now, slot = server(connection), find_slot(connection, options["slot"])
         use = slot_use(connection, options["slot"])
         if keep_from_idling and use and use.patience and use.idle and use.idle > use.patience / IDLE_SHARE:
             touch(connection, options["slot"])
             use = slot_use(connection, options["slot"])
-    return look_at(now, slot, use)
+    found = look_at(now, slot, use)
+    return None if found is None else as_json((found,))[0]
 
 
 def _of_triggers(connection: Connection, schema: str, position: Mapping[str, Any] | None) -> Health:

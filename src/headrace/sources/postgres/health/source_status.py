@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 
 from headrace import units
+from headrace.sources.nodes.mirror_shapes import NODES
 from headrace.sources.postgres.health import slot_outlook
 from headrace.sources.postgres.health.node_health import Health, NodeHealth
+from headrace.sources.postgres.health.node_looks import looks_on, outlook_of_nodes
 from headrace.sources.postgres.health.server_health import health
 from headrace.sources.postgres.health.slot_outlook import as_json, from_json, remembered
 from headrace.sources.postgres.setup.open_capture import way_of
@@ -45,7 +48,7 @@ class Figures:
         spool_bytes: Rows in the warehouse that are on their way into the mirrors.
         operation: The last operation id of a row in a mirror's change log; 0 before the first one.
         nodes: The nodes of a Citus cluster with their slots; what is said of a slot above is said of the one that is
-            nearest to being lost. Left out for a single server.
+            nearest to being lost, or keeps most log. Left out for a single server.
     """
 
     capture: str
@@ -83,25 +86,32 @@ def status(source: KeptSource, folder: str) -> ServerHealth:
     """
     found = health(source.options, source.position)
     figures = _figures(source, found, Spool(folder).size())
-    look = as_json((found.look,))[0] if found.look else None
     shown = asdict(figures)
     if not figures.nodes:
         del shown["nodes"]
-    return ServerHealth(shown, tuple(_lines(figures)), look)
+    return ServerHealth(shown, tuple(_lines(figures)), found.remembered)
 
 
 def outlook_of(source: KeptSource, look: Json) -> Outlook:
-    """Compare a new look at a slot with those that are remembered."""
-    looks, (now,) = from_json(source.looks), from_json((look,))
+    """Compare a new look at a slot, or those of all nodes of a cluster, with remembered ones."""
+    judge = partial(_judged, source.options["slot"])
+    if NODES in look:
+        return outlook_of_nodes(source.looks, look, ((node, judge) for node in look[NODES]), "node {}".format)
+    return judge(looks_on(source.looks, None), look)
+
+
+def _judged(slot: str, before: tuple[Json, ...], look: Json) -> Outlook:
+    looks, (now,) = from_json(before), from_json((look,))
     found = slot_outlook.outlook(looks, now)
     kept = tuple(as_json(remembered(looks, now)))
     if found.why is None:
         return Outlook(kept)
-    return Outlook(kept, ImpendingLoss(source.options["slot"], now.left, found.seconds, found.why))
+    return Outlook(kept, ImpendingLoss(slot, now.left, found.seconds, found.why))
 
 
 def _figures(source: KeptSource, found: Health, spooled: int) -> Figures:
-    ahead = slot_outlook.outlook(from_json(source.looks), found.look) if found.look else None
+    before = from_json(looks_on(source.looks, found.node))
+    ahead = slot_outlook.outlook(before, found.look) if found.look else None
     waits, slot, use = found.backlog, found.slot, found.use
     return Figures(
         capture=way_of(source.options),

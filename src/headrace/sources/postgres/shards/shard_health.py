@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from headrace.errors import HeadraceError
 from headrace.sources.interruption import side_by_side
 from headrace.sources.nodes.mirror_shapes import NODES
 from headrace.sources.nodes.nodes_capture import AT_ONCE
+from headrace.sources.postgres.health.node_looks import looks_on, outlook_of_nodes
 from headrace.sources.postgres.health.server_health import look
-from headrace.sources.postgres.health.slot_outlook import as_json
 from headrace.sources.postgres.health.source_status import outlook_of, status
 from headrace.sources.postgres.option_names import AVAILABILITY, SAME_KEY, SHARD_COLUMN
 from headrace.sources.postgres.shards.shard_options import node_options
@@ -20,7 +21,6 @@ from headrace.sources.postgres.table_names import followed
 from headrace.sources.source_kind import (
     OUT_OF_REACH,
     HealthLine,
-    ImpendingLoss,
     Json,
     KeptMirror,
     KeptSource,
@@ -44,7 +44,7 @@ class ShardSource:
 def each_shard(source: KeptSource) -> dict[str, ShardSource]:
     """Return the shards of a source."""
     at = (source.position or {}).get(NODES, {})
-    looks = {name: tuple(of[NODES][name] for of in source.looks if name in of[NODES]) for name in source.options[NODES]}
+    looks = {name: looks_on(source.looks, name) for name in source.options[NODES]}
     return {
         name: ShardSource(source.name, node_options(source.options, name), at.get(name), looks=looks[name])
         for name in source.options[NODES]
@@ -147,8 +147,7 @@ def look_at_shards(source: KeptSource, *, landed: bool) -> Json | None:
 
     def one(name: str) -> Json | None:
         with suppress(HeadraceError):
-            now = look(shards[name].options, shards[name].position, keep_from_idling=landed)
-            return None if now is None else as_json((now,))[0]
+            return look(shards[name].options, shards[name].position, keep_from_idling=landed)
         return None
 
     found = {name: now for name, now in side_by_side(one, shards, AT_ONCE).items() if now is not None}
@@ -157,24 +156,12 @@ def look_at_shards(source: KeptSource, *, landed: bool) -> Json | None:
 
 def outlook_of_shards(source: KeptSource, now: Json) -> Outlook:
     """Compare a new look at all shards with remembered ones; return the loss that comes first."""
-    losses: list[ImpendingLoss] = []
-    remembered: dict[str, tuple[Json, ...]] = {}
-    for name, shard in each_shard(source).items():
-        if name not in now[NODES]:
-            remembered[name] = shard.looks
-            continue
-        found = outlook_of(shard, now[NODES][name])
-        remembered[name] = found.remembered
-        if found.loss is not None:
-            loss = found.loss
-            losses.append(ImpendingLoss(f"{loss.what} of shard {name}", loss.left, loss.seconds, loss.reason))
-    longest = max(map(len, remembered.values()), default=0)
-    rows = [
-        {NODES: {name: looks[at - longest] for name, looks in remembered.items() if longest - at <= len(looks)}}
-        for at in range(longest)
-    ]
-    soonest = min(losses, key=lambda loss: loss.seconds if loss.seconds is not None else float("inf"), default=None)
-    return Outlook(tuple(rows), soonest)
+    judges = ((name, partial(_judged, shard)) for name, shard in each_shard(source).items())
+    return outlook_of_nodes(source.looks, now, judges, "shard {}".format)
+
+
+def _judged(shard: ShardSource, _: tuple[Json, ...], now: Json) -> Outlook:
+    return outlook_of(shard, now)
 
 
 def followed_by_shard(source: KeptSource) -> dict[str, str]:

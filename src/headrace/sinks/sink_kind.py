@@ -227,7 +227,7 @@ class SinkKind(Protocol):
         ...
 
     def table(self, options: Json) -> str:
-        """Return the target, as lists show it."""
+        """Return the target, as lists show it and `options` reads it."""
         ...
 
     def check(self, options: Json, columns: Sequence[Column], captured: Sequence[Captured]) -> None:

@@ -10,7 +10,7 @@ from kit.sink_rows import FakeStream, deliver, new_sink, options
 from headrace.algebra.schema import Column
 from headrace.errors import HeadraceError
 from headrace.sinks.postgres.postgres_sink import POSTGRES_SINK
-from headrace.sinks.sink_kind import Captured
+from headrace.sinks.sink_kind import Captured, SinkRequest
 
 COLUMNS = (Column("id", "int"), Column("v", "string"))
 
@@ -165,6 +165,32 @@ def test_two_sinks_never_share_a_table(url: str) -> None:
     with pytest.raises(HeadraceError, match="SINK_TARGET_TAKEN") as caught:
         deliver(of, stream.delivery(new_sink(), "second"))
     assert "first" in caught.value.message
+
+
+def test_a_sink_keeps_its_table_where_oids_are_others(url: str, db: psycopg.Connection) -> None:
+    """As in a database that was restored: the oid that one sink has recorded is that of the table of another one."""
+    stream, sink = FakeStream(COLUMNS, [[((1, "x"), 1)]]), new_sink()
+    of = options(url, "a", ["id"])
+    deliver(of, stream.delivery(sink, "first"))
+    deliver(options(url, "b", ["id"]), stream.delivery(new_sink(), "second"))
+    db.execute(
+        "UPDATE headrace.sink_position p SET target = CASE name WHEN 'first' THEN 1 ELSE"
+        " (SELECT target FROM headrace.sink_position WHERE name = 'first') END"
+    )
+    stream.log.append([((2, "y"), 1)])
+    with pytest.raises(HeadraceError, match="SINK_TARGET_CHANGED"):
+        deliver(of, stream.delivery(sink, "first"))
+    assert deliver(of, stream.delivery(sink, "first", anew=True)).rows == 2
+
+
+@pytest.mark.parametrize(
+    "table", ['public."Order items"', 'public."a.b"', "a.b", '"Schema"."with ""quotes"""', 'public."1"']
+)
+def test_a_target_is_shown_as_it_is_written(table: str) -> None:
+    of = options("postgresql://user@host/web", table, ["id"])
+    assert POSTGRES_SINK.table(of) == table
+    again = SinkRequest(POSTGRES_SINK.address(of), POSTGRES_SINK.table(of), ("id",), {"on_conflict": "overwrite"})
+    assert POSTGRES_SINK.options(again) == {**of, "on_conflict": "overwrite"}
 
 
 def test_a_value_that_is_refused_changes_nothing(url: str, db: psycopg.Connection) -> None:

@@ -65,6 +65,14 @@ def test_the_life_of_a_sink_in_the_catalog(catalog: Catalog, project: Path) -> N
         drop_stream_table(catalog, STREAM)
 
 
+def test_a_sink_of_a_table_with_an_odd_name_is_altered(catalog: Catalog, project: Path) -> None:
+    odd = {**OPTIONS, "table": ["public", "Order items"]}
+    catalog.create_sink("odd", "77ab", "postgres", STREAM, odd, None)
+    assert run(project, "alter", "odd", "--on-conflict", "overwrite")[0] == 0
+    assert catalog.sink("odd").options == {**odd, "on_conflict": "overwrite"}
+    assert 'public."Order items"' in run(project, "status", "odd")[1]
+
+
 @pytest.mark.parametrize(
     "words",
     [

@@ -34,6 +34,7 @@ from headrace.sinks.postgres.placement import (
 from headrace.sinks.postgres.position_table import Kept
 from headrace.sinks.postgres.row_sets import RowSets, key_not_unique, violated
 from headrace.sinks.postgres.target_connection import Connection
+from headrace.sinks.postgres.target_names import target_text
 from headrace.sinks.postgres.target_table import TargetTable, add_key, find_table, make_table, refuse_unknown_key
 from headrace.sinks.sink_kind import Delivery, Told, Written
 
@@ -158,8 +159,8 @@ def _refuse_lost_key(delivery: Delivery, options: Mapping[str, Any]) -> None:
         delivery.stream,
         delivery.columns,
         options["key"],
-        f"Have its query return that again, or drop sink {delivery.name} and the table {'.'.join(options['table'])} on "
-        "the server, and create the sink with another KEY. ",
+        f"Have its query return that again, or drop sink {delivery.name} and the table "
+        f"{target_text(*options['table'])} on the server, and create the sink with another KEY. ",
     )
 
 
@@ -233,7 +234,7 @@ class _Delivering:
 
     def written(self, table: TargetTable) -> Written:
         """Write into a table that exists."""
-        if other := position_table.other_sink(self._connection, self._delivery.sink, table.oid):
+        if other := position_table.other_sink(self._connection, self._delivery.sink, table.oid, str(table)):
             raise UserError(
                 "SINK_TARGET_TAKEN",
                 f"{table} is the target of another sink, {other}; nothing was written.",

@@ -133,8 +133,11 @@ def forget(connection: Connection, sink: str) -> None:
         connection.execute(f"DELETE FROM {TABLE} WHERE sink = %s", (sink,))
 
 
-def other_sink(connection: Connection, sink: str, target: int) -> str | None:
-    """Return another sink that writes to a table, of whatever project; None without one."""
-    query = f"SELECT name FROM {TABLE} WHERE target = %s AND sink <> %s"
-    row = connection.execute(query, (target, sink)).fetchone()
+def other_sink(connection: Connection, sink: str, target: int, target_name: str) -> str | None:
+    """Return another sink that writes to a table, of whatever project; None without one.
+
+    A database that was restored from a dump has other oids, and a table may have that of another one before.
+    """
+    query = f"SELECT name FROM {TABLE} WHERE target = %s AND target_name = %s AND sink <> %s"
+    row = connection.execute(query, (target, target_name, sink)).fetchone()
     return None if row is None else str(row[0])

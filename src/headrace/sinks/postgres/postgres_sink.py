@@ -126,8 +126,11 @@ class PostgresSink:
         return str(options["url"])
 
     def table(self, options: Json) -> str:
-        """Return schema and table."""
-        return ".".join(options["table"])
+        """Return schema and table, as they are written."""
+        from headrace.sinks.postgres.target_names import target_text
+
+        schema, name = options["table"]
+        return target_text(schema, name)
 
     # ---- at the server
 

@@ -119,10 +119,14 @@ def faults() -> Iterator[None]:
             hint="The role needs SELECT, INSERT, UPDATE and DELETE on the table, or CREATE on its schema where the "
             "table is made; and a schema headrace of its own: CREATE SCHEMA headrace AUTHORIZATION <role>;",
         ) from error
-    except (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected) as error:
+    except (
+        psycopg.errors.LockNotAvailable,
+        psycopg.errors.DeadlockDetected,
+        psycopg.errors.SerializationFailure,
+    ) as error:
         raise EnvironmentFault(
             "SINK_BUSY",
-            "Somebody else had the sink's table locked for too long; nothing was written.",
+            "Somebody else had the sink's table, or rows of it, locked for too long; nothing was written.",
             detail=_words(error),
             hint="Headrace tries again.",
             retryable=True,

@@ -18,6 +18,7 @@ from kit.logical import LogicalServer
 from kit.mirrored import Follower
 
 from headrace.errors import EnvironmentFault, UserError
+from headrace.sources.postgres.citus import citus_capture
 from headrace.sources.postgres.connection import Connection
 from headrace.sources.postgres.health import server_health
 from headrace.sources.postgres.health.server_health import check, health
@@ -330,6 +331,52 @@ def test_a_table_that_is_objected_to_is_not_looked_at_further(nodes: StandIn) ->
         "is known by columns that are not among COLUMNS: id",
     ]
     assert told["beside"][0] == "is distributed by id, 2 shards"
+
+
+@pytest.mark.parametrize("when", ["before", "after a look", "while it is copied"])
+def test_a_partition_that_is_emptied_from_a_worker_is_copied_once(
+    nodes: StandIn, follow: Follow, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    """No message tells of it where publications are by roots, and the coordinator's own partition stays as it is."""
+    nodes.everywhere("CREATE TABLE orders (id int, day int, PRIMARY KEY (id, day)) PARTITION BY LIST (day)")
+    for day in (1, 2):
+        nodes.everywhere(f"CREATE TABLE orders_{day} PARTITION OF orders FOR VALUES IN ({day})")
+    nodes.distribute("orders")
+    for group in (1, 2):
+        rows = f"SELECT g * 2 + {group}, 1 + g % 2 FROM generate_series(1, 20) g"
+        nodes.nodes[group].execute(f"INSERT INTO orders {rows}")
+    looked, copied = citus_capture.partitions_on, citus_capture.copied
+
+    def emptied() -> None:
+        monkeypatch.undo()
+        nodes.nodes[1].execute("TRUNCATE orders_1")
+
+    def look(*said: Any) -> dict[str, str]:
+        found = looked(*said)
+        emptied()
+        return found
+
+    def copy(*said: Any) -> Any:
+        emptied()
+        return copied(*said)
+
+    if when == "while it is copied":
+        monkeypatch.setattr(citus_capture, "copied", copy)
+    follower = follow("orders")
+    if when == "before":
+        emptied()
+    elif when == "after a look":
+        nodes.nodes[2].execute("INSERT INTO orders VALUES (1000, 2)")
+        monkeypatch.setattr(citus_capture, "partitions_on", look)
+    follower.land()
+    nodes.nodes[1].execute("INSERT INTO orders VALUES (1001, 1)")
+    follower.land()
+    assert follower.rows("orders") == nodes.truth("orders")
+    [landing] = follower.land()
+    nodes.nodes[2].execute("DELETE FROM orders WHERE day = 2")
+    [table] = follower.land()[-1].tables
+    assert (landing.keep_position, table.replaced) == (False, False)
+    assert follower.rows("orders") == nodes.truth("orders")
 
 
 def test_a_lost_slot_of_a_node_is_not_behind_by_nothing(nodes: StandIn, follow: Follow) -> None:

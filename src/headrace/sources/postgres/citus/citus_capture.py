@@ -33,7 +33,15 @@ from headrace.sources.postgres.citus.cluster_catalog import (
 )
 from headrace.sources.postgres.citus.cluster_requirements import check_cluster, check_node, check_tables
 from headrace.sources.postgres.citus.cuts import Cut, take_cut
-from headrace.sources.postgres.citus.node_log import CoordinatorLog, NodeChanges, NodeLog, flush, narrower, on_node
+from headrace.sources.postgres.citus.node_log import (
+    CoordinatorLog,
+    NodeChanges,
+    NodeLog,
+    flush,
+    narrower,
+    on_node,
+    partitions_on,
+)
 from headrace.sources.postgres.citus.placement_changes import moved, not_followed, touched_twice
 from headrace.sources.postgres.citus.shard_copy import copied
 from headrace.sources.postgres.connection import Connection, in_motion
@@ -57,6 +65,9 @@ Result = TypeVar("Result")
 Looked = tuple[dict[str, str], int]
 """Marks of where tables are at a cut, and the number of nodes that the cluster has had."""
 
+
+_MARKS = "partitions"
+"""In a worker's position: what was seen there of partitioned tables before it was read, or copied."""
 
 OF_ALL_NODES = "Headrace captures from all nodes of the Citus cluster."
 """Comment on the coordinator's publication as long as other nodes may have slots and publications, too."""
@@ -100,6 +111,7 @@ class CitusCapture:
         self._spools: list[Spool] = []
         self.installed = False
         self.cut_seconds: float | None = None
+        self._partitions: dict[int, dict[str, str]] = {}
 
     # ---- the protocol
 
@@ -126,17 +138,20 @@ class CitusCapture:
             wider = {f.table.oid for f in found if f.table.oid not in same and widened(f, self._known[f.table.oid])}
             stale: dict[TableName, Found | None] = head._stale(of.coordinator, now, same | wider, found)
             joined = self._joined(of, position, found)
+            emptied = self._emptied(of, position, found)
             until = self._readable(of)
             if (
                 not stale
                 and not wider
                 and not joined
+                and not emptied
+                and self._recorded(position)
                 and len(of.nodes) == len(position["nodes"])
                 and not self._waiting(of, position, until)
             ):
                 landing: Landing | Collection[TableName] = Landing((), dict(position), False, 0, 0, True)
             else:
-                landing = () if stale else self._followed(of, position, found, joined, wider)
+                landing = emptied if stale or emptied else self._followed(of, position, found, joined, wider)
             if not isinstance(landing, Landing):
                 again = {n: f for n in landing if (f := self._found(n, found)) is not None}
                 again |= {n: f for n in self._named(wider) if (f := self._found(n, found)) is not None}
@@ -260,7 +275,7 @@ class CitusCapture:
         now = {
             "cut": self._number + 1,
             "changes": position["changes"] + rows,
-            "nodes": {str(group): self._at(of, group, changes) for group, changes in read.items()},
+            "nodes": {str(group): self._at(of, group, changes, tables) for group, changes in read.items()},
             "placements": placed,
             "added": added,
             NAMES: {str(t.oid): str(t) for t in tables.values()},
@@ -268,13 +283,33 @@ class CitusCapture:
         told = tuple(changes.told for changes in read.values() if changes.told is not None)
         transactions = sum(changes.transactions for changes in read.values())
         keep = bool(landed or told) or now["nodes"].keys() != position["nodes"].keys()
-        keep = keep or placed != position.get("placements") or self._far(position, now)
+        keep = keep or placed != position.get("placements") or self._far(position, now) or not self._recorded(position)
         return Landing(landed, now, keep, transactions, rows, True, notices=told)
 
-    @staticmethod
-    def _at(of: Cluster, group: int, changes: NodeChanges) -> dict[str, Any]:
-        node = of.nodes[group]
-        return {**changes.position, "host": node.host, "port": node.port}
+    def _at(
+        self, of: Cluster, group: int, changes: NodeChanges, tables: Mapping[TableName, RemoteTable]
+    ) -> dict[str, Any]:
+        node, oids = of.nodes[group], {str(t.oid) for t in tables.values()}
+        partitions = {oid: mark for oid, mark in self._partitions.get(group, {}).items() if oid in oids}
+        return {**changes.position, "host": node.host, "port": node.port} | ({_MARKS: partitions} if partitions else {})
+
+    def _emptied(self, of: Cluster, position: Json, found: Collection[Found]) -> list[TableName]:
+        """Look at the partitions of all workers; return mirrors of which one was emptied there."""
+        wanted = [f.table for f in found if f.table.partitioned]
+        self._partitions = {}
+        if wanted:
+            workers = [group for group in of.connections if group != COORDINATOR]
+            self._partitions = {group: partitions_on(of.connections[group], wanted) for group in workers}
+        emptied: set[int] = set()
+        for group, seen in self._partitions.items():
+            before = position.get("nodes", {}).get(str(group), {}).get(_MARKS, {})
+            emptied |= {int(oid) for oid, mark in seen.items() if before.get(oid, mark) != mark}
+        return self._named(emptied)
+
+    def _recorded(self, position: Json) -> bool:
+        """Return whether a position has what was last seen of the workers' partitions."""
+        at = position.get("nodes", {})
+        return all(at.get(str(group), {}).get(_MARKS, {}) == seen for group, seen in self._partitions.items())
 
     @staticmethod
     def _far(position: Json, now: Json) -> bool:
@@ -383,9 +418,10 @@ class CitusCapture:
         found = head._tables(of.coordinator, version, [t.oid for t in kept.values()])
         present = {f.table.oid: f for f in found}
         kept = {n: present[t.oid].table for n, t in kept.items() if t.oid in present}
+        emptied = self._emptied(of, position, [*found, *(f for f in anew.values() if f is not None)])
         then = position.get("placements", {})
         went = moved(then, marks(placements(of.coordinator, [t.oid for t in kept.values()])))
-        anew = {**anew, **{n: present[t.oid] for n, t in kept.items() if str(t.oid) in went}}
+        anew = {**anew, **{n: present[t.oid] for n, t in kept.items() if str(t.oid) in went or n in emptied}}
         wanted |= {n: t for n, t in kept.items() if n in anew}
         kept = {n: t for n, t in kept.items() if n not in wanted}
         PostgresCapture._distinct([t.oid for t in (*kept.values(), *wanted.values())])

@@ -246,6 +246,29 @@ def on_node(
     return there
 
 
+_PARTITIONS = """
+SELECT n.nspname, c.relname, string_agg(concat_ws(':', p.oid, p.relfilenode), ',' ORDER BY p.oid)
+FROM unnest(%s::text[], %s::text[]) AS w (schema, name) JOIN pg_namespace n ON n.nspname = w.schema
+    JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = w.name,
+    pg_partition_tree(c.oid) t JOIN pg_class p ON p.oid = t.relid
+WHERE p.oid <> c.oid GROUP BY n.nspname, c.relname
+"""
+
+
+def partitions_on(connection: Connection, wanted: Collection[RemoteTable]) -> dict[str, str]:
+    """Return texts that change when a node empties a partition, by the tables' oids at the head.
+
+    No message tells of it, and the coordinator's own partitions stay as they are.
+
+    Args:
+        connection: To the node.
+        wanted: The partitioned tables as the coordinator has them.
+    """
+    names = [t.schema for t in wanted], [t.name for t in wanted]
+    marks = {(schema, name): str(mark) for schema, name, mark in connection.execute(_PARTITIONS, names).fetchall()}
+    return {str(t.oid): marks[t.schema, t.name] for t in wanted if (t.schema, t.name) in marks}
+
+
 def narrower(table: RemoteTable, former: RemoteTable) -> RemoteTable:
     """Return a table of a node as it was before it gained columns.
 

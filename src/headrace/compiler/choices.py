@@ -32,6 +32,10 @@ _LEAST = {
 }
 
 
+_BEGINNINGS = ("SELECT", "WITH", "FROM", "VALUES", "TABLE")
+"""Words that a subquery begins with."""
+
+
 def settled_choices(query: str, refusals: Sequence[Refusal], views: Iterable[str]) -> tuple[Refinement, ...]:
     """Return what is written into a query so that no aggregate chooses among rows.
 
@@ -68,7 +72,7 @@ def _sorts(tokens: Sequence[Token]) -> bool:
     for at, token in enumerate(tokens):
         after = tokens[at + 1].word if at + 1 < len(tokens) else ""
         if token.text in OPENING:
-            inside.append(after in ("SELECT", "WITH", "FROM", "VALUES", "TABLE", "("))
+            inside.append(after in (*_BEGINNINGS, "("))
         elif token.text in CLOSING and inside:
             inside.pop()
         elif token.word in ("ORDER", "SORT", "CLUSTER", "DISTRIBUTE") and after == "BY" and inside and inside[-1]:
@@ -113,7 +117,7 @@ def _selects(tokens: Sequence[Token]) -> dict[int, int]:
     for at, token in enumerate(tokens):
         if token.text in OPENING:
             after = tokens[at + 1].word if at + 1 < len(tokens) else ""
-            inner = after in ("SELECT", "WITH", "FROM", "VALUES", "TABLE")
+            inner = after in _BEGINNINGS
             last += inner
             stack.append(last if inner else stack[-1])
         elif token.text in CLOSING and len(stack) > 1:

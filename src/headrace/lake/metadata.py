@@ -194,7 +194,7 @@ def unreadable(location: str, error: Exception) -> EnvironmentFault:
         error: The reason.
     """
     return store_error(error) or EnvironmentFault(
-        "METADATA_UNREADABLE",
+        METADATA_UNREADABLE,
         f"The table metadata at {location} cannot be read.",
         detail=f"{type(error).__name__}: {error}",
         hint="Check that the warehouse is reachable. Where a file of a stream table or mirror is lost, "

@@ -15,7 +15,7 @@ from headrace.catalog.publishing import pointers, published_pointers
 from headrace.catalog.publishing.pointer_changes import PointerChanges, foreign_writer
 from headrace.catalog.publishing.pointers import PointerRow, key_of
 from headrace.catalog.publishing.publication import Publication, Rename, Swap, invalid
-from headrace.catalog.publishing.retired_tables import RETIRED, key_of_retired
+from headrace.catalog.publishing.retired_tables import RETIRED, retirement
 from headrace.catalog.publishing.staging_namespaces import remove_empty
 from headrace.catalog.records import folder_of
 from headrace.errors import EnvironmentFault
@@ -137,7 +137,8 @@ def _retire(before: _State, after: _State, now: dt.datetime) -> None:
     for (catalog, key), row in before.rows.items():
         own = before.ours.get(key) == row.metadata_location  # what somebody else put there is not ours to remove
         if catalog == LAKE and own and folder_of(row.metadata_location) not in shown:
-            after.rows[RETIRED, key_of_retired(now, key)] = PointerRow(row.metadata_location, None, row.iceberg_type)
+            place, record = retirement(now, key, row)
+            after.rows[RETIRED, place] = record
 
 
 def _rename(state: _State, renames: tuple[Rename, ...]) -> None:

@@ -11,7 +11,7 @@ from headrace.catalog.coordination import leases as leasing
 from headrace.catalog.publishing import pointers, published_pointers
 from headrace.catalog.publishing.pointer_changes import PointerChanges, foreign_writer
 from headrace.catalog.publishing.pointers import PointerRow, key_of
-from headrace.catalog.publishing.retired_tables import RETIRED, key_of_retired, take_back
+from headrace.catalog.publishing.retired_tables import RETIRED, retirement, take_back
 from headrace.catalog.records import ForeignWrite, Lease
 from headrace.names import LAKE, STAGING, TableName
 
@@ -47,6 +47,6 @@ def withdraw_pointers(
     for (catalog, key), row in pointers.lock(connection, (LAKE, STAGING), keys).items():
         changes.delete(catalog, key)
         if catalog == LAKE and ours.get(key) == row.metadata_location:
-            retired = PointerRow(row.metadata_location, None, row.iceberg_type)
-            changes.put(RETIRED, key_of_retired(now, key), retired, replacing=None)
+            place, record = retirement(now, key, row)
+            changes.put(RETIRED, place, record, replacing=None)
     changes.apply(connection)

@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from headrace.catalog import schema as t
+from headrace.catalog.publishing.pointers import PointerRow
 from headrace.catalog.records import Retired
 from headrace.lakes.lake_server import Key
 
@@ -22,9 +23,17 @@ RETIRED = "retired"
 _C = t.iceberg_tables.c
 
 
-def key_of_retired(now: dt.datetime, key: Key) -> Key:
-    """Return the key under which a table retired now is recorded; it sorts by time."""
-    return now.astimezone(dt.UTC).isoformat(timespec="seconds"), f"{key[0]}.{key[1]}#{uuid.uuid4().hex[:8]}"
+def retirement(now: dt.datetime, key: Key, shown: PointerRow) -> tuple[Key, PointerRow]:
+    """Return the row that records a table retired now, with its key, which sorts by time.
+
+    Args:
+        now: The time.
+        key: The table's key.
+        shown: Its last row in `lake`.
+    """
+    name = f"{key[0]}.{key[1]}#{uuid.uuid4().hex[:8]}"
+    at = now.astimezone(dt.UTC).isoformat(timespec="seconds")
+    return (at, name), PointerRow(shown.metadata_location, None, shown.iceberg_type)
 
 
 def retired(connection: Connection, before: dt.datetime) -> tuple[Retired, ...]:

@@ -16,9 +16,18 @@ from headrace.sources.lakehouse.manifests import live_files, manifest_list, mani
 _THREADS = 16
 """Files asked for at once: an object store answers each within a tenth of a second."""
 
-
-DAMAGED = (ValueError, KeyError, TypeError, AttributeError, EOFError, struct.error, zlib.error, gzip.BadGzipFile)
-GONE = (FileNotFoundError, NotADirectoryError, *DAMAGED)
+GONE = (
+    FileNotFoundError,
+    NotADirectoryError,
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    EOFError,
+    struct.error,
+    zlib.error,
+    gzip.BadGzipFile,
+)
 """Errors of reading a file that is not there, is cut short, or holds something else; others are of its store."""
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from headrace.sources.nodes.mirror_shapes import NODES
 from headrace.sources.postgres.health.backlog import Backlog
-from headrace.sources.postgres.health.slot_outlook import Look, as_json
+from headrace.sources.postgres.health.slot_outlook import Look, as_row
 from headrace.sources.postgres.server import Server
 from headrace.sources.postgres.wal.slots import Slot, SlotUse
 from headrace.sources.source_kind import Json
@@ -62,12 +62,12 @@ class Health:
         """Return what the catalog remembers of it."""
         if self.node is not None:
             return by_node(self.looks)
-        return None if self.look is None else as_json((self.look,))[0]
+        return None if self.look is None else as_row(self.look)
 
 
 def by_node(looks: Mapping[str, Look]) -> Json | None:
     """Return looks at nodes as the catalog remembers them; None where there is nothing to lose."""
-    return {NODES: {node: as_json((look,))[0] for node, look in looks.items()}} if looks else None
+    return {NODES: {node: as_row(look) for node, look in looks.items()}} if looks else None
 
 
 def look_at(now: Server, slot: Slot | None, use: SlotUse | None) -> Look | None:

@@ -13,7 +13,7 @@ from headrace.sources.postgres.citus.cluster_requirements import check_cluster
 from headrace.sources.postgres.connection import Connection, connected
 from headrace.sources.postgres.health import backlog
 from headrace.sources.postgres.health.node_health import Health, by_node, look_at
-from headrace.sources.postgres.health.slot_outlook import as_json
+from headrace.sources.postgres.health.slot_outlook import as_row
 from headrace.sources.postgres.server import server, tables
 from headrace.sources.postgres.setup import preflight
 from headrace.sources.postgres.setup.projection import Part
@@ -77,7 +77,7 @@ def look(
             touch(connection, options["slot"])
             use = slot_use(connection, options["slot"])
     found = look_at(now, slot, use)
-    return None if found is None else as_json((found,))[0]
+    return None if found is None else as_row(found)
 
 
 def _of_triggers(connection: Connection, schema: str, position: Mapping[str, Any] | None) -> Health:

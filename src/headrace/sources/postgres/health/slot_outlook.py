@@ -124,9 +124,14 @@ def _why(before: Look | None, now: Look, room_ends: float | None, idle_ends: flo
     return None
 
 
+def as_row(look: Look) -> dict[str, Any]:
+    """Return a look as the catalog keeps it."""
+    return asdict(look)
+
+
 def as_json(looks: Sequence[Look]) -> list[dict[str, Any]]:
     """Return looks as the catalog keeps them."""
-    return [asdict(look) for look in looks]
+    return list(map(as_row, looks))
 
 
 def from_json(looks: Sequence[Mapping[str, Any]]) -> tuple[Look, ...]:

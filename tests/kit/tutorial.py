@@ -58,7 +58,7 @@ def blocks_of(page: Path) -> list[Block]:
 
 def steady(text: str) -> list[str]:
     """Return the lines of an output without what differs from one run to the next."""
-    text = re.sub(r"\d+(\.\d+)? (ms|s|min|Spark jobs)\b|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "#", text)
+    text = re.sub(r"(\d+ min )?\d+(\.\d+)? (ms|s|min|Spark jobs)\b|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "#", text)
     lines = (re.sub(r"[ ─]+", " ", line).strip() for line in text.splitlines())
     return [line for line in lines if line]
 

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from kit.sparks import FOR_FEW_ROWS
+from kit.sparks import FOR_COMMANDS
 from kit.tutorial import COMMAND, TUTORIALS, Typist
 
 ROOT = Path(__file__).parents[2]
@@ -29,7 +29,7 @@ def typist(tmp_path: Path) -> Typist:
     path = f"{commands}{os.pathsep}{kept['PATH']}"
     folder = tmp_path / "reader"
     folder.mkdir()
-    return Typist(folder, kept | FOR_FEW_ROWS | {"PATH": path, "PYTHONPATH": str(ROOT / "src"), "NO_COLOR": "1"})
+    return Typist(folder, kept | FOR_COMMANDS | {"PATH": path, "PYTHONPATH": str(ROOT / "src"), "NO_COLOR": "1"})
 
 
 LATER = ("docs/from-spark-sql.md",)

@@ -33,8 +33,12 @@ def deployment_in(ns: str) -> str:
 
 def make_older(hr: Headrace, ns: str) -> TableName:
     """Let `totals` be one that an older version has stored."""
-    name = TableName(LAKE, (ns,), "totals")
-    hr._catalog.alter_stream_table(name, details={**hr._catalog.stream_table(name).details, "layout": 1})
+    return stored_in(hr, TableName(LAKE, (ns,), "totals"), 1)
+
+
+def stored_in(hr: Headrace, name: TableName, layout: int) -> TableName:
+    """Let a stream table be one that a version of a layout has stored."""
+    hr._catalog.alter_stream_table(name, details={**hr._catalog.stream_table(name).details, "layout": layout})
     return name
 
 
@@ -128,3 +132,24 @@ def test_it_is_loaded_in_place_or_dropped_where_a_user_says_so(upgraded: Headrac
     upgrades.begin([name])
     assert hr.drop_stream_table(f"{ns}.totals", cascade=True) == (f"{ns}.outside", f"{ns}.totals")
     assert hr.green_status() == ()
+
+
+def test_what_a_newer_version_has_stored_is_left_to_it(upgraded: Headrace, ns: str) -> None:
+    hr, name = upgraded, TableName(LAKE, (ns,), "totals")
+    upgrades = layout_upgrades_of(hr._engine().creator, hr._lazy)
+    upgrades.begin([name])
+    [green] = hr._catalog.greens()
+    stored_in(hr, name, LAYOUT)
+    stored_in(hr, green.name, LAYOUT + 1)
+    upgrades.begin([])
+    assert [each.name for each in hr._catalog.greens()] == [green.name]
+    stored_in(hr, green.name, LAYOUT)
+    upgrades.begin([])
+    assert hr.green_status() == ()
+    stored_in(hr, name, LAYOUT + 1)
+    with pytest.raises(HeadraceError, match="LAYOUT_TOO_NEW"):
+        hr.refresh(f"{ns}.totals")
+    assert [entry.mode for entry in hr.history(str(name))] == [Mode.FULL]
+    assert hr.refresh(f"{ns}.totals", full=True).mode is Mode.FULL
+    hr.refresh(f"{ns}.outside")
+    check(hr, ns)

@@ -15,7 +15,7 @@ from headrace.names import TableName
 from headrace.refresh.cut.align_cut import alignment, wants_alignment
 from headrace.refresh.cut.cut import Cut
 from headrace.refresh.cut.watermark_alignment import waiting
-from headrace.refresh.definition.layout_waits import waiting_for_layout
+from headrace.refresh.definition.layout_waits import is_newer, waiting_for_layout
 from headrace.refresh.groups.grouping import Defaults, Grouping, grouping
 from headrace.schedule import DOWNSTREAM, MANUAL, Kind, Schedule, stored_schedule
 from headrace.schedule.due import Standing
@@ -39,6 +39,7 @@ class Table:
         aligned: Whether it reads versions that agree, where ways meet at it.
         trails: By how many versions it stays behind what it reads, because newer ones do not agree.
         layout: The deployment that is to bring its new layout, for which it waits; None where it does not.
+        newer: Whether a newer version of Headrace has stored it.
     """
 
     schedule: Schedule
@@ -51,6 +52,7 @@ class Table:
     aligned: bool = False
     trails: Mapping[TableName, int] = field(default_factory=dict)
     layout: str | None = None
+    newer: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +158,7 @@ def scheduler_state(
             name in lags.aligned,
             lags.trails(name),
             layouts.get(name) if _by_itself(schedules[name], grouped, name) else None,
+            is_newer(tables[name]),
         )
         if (cycle := grouped.graph.component(name)) and name == cycle[-1]:
             _share(found, cycle)

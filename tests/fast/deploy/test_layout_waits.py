@@ -117,3 +117,18 @@ def test_schedulers_leave_it_alone_until_then_with_what_reads_it(seen: Catalog, 
     seen.alter_stream_table(TOTALS, schedule="MANUAL")
     assert state().layouts == ()
     assert not holds(state(), clock.now())
+
+
+def test_schedulers_leave_to_a_newer_version_what_it_has_stored(seen: Catalog, clock: ManualClock) -> None:
+    stored(seen, TOTALS, ORDERS, layout=LAYOUT + 1, schedule="ON CHANGE")
+    stored(seen, TOP, TOTALS, layout=LAYOUT, schedule="ON CHANGE")
+    see(seen, ORDERS, 2)
+    clock.advance(60)
+    assert waiting_in(seen, LIMIT) == {}
+    state = read_scheduler_state(seen, Cut(seen, lambda _: None), LIMIT, parse_schedule("ON CHANGE"), lambda *_: None)
+    assert state.layouts == ()
+    assert not plan_cycle(state, clock.now()).wanted
+    reason = "stored by a newer version of Headrace: upgrade this one"
+    assert {unit: hold.reason for unit, hold in holds(state, clock.now()).items()} == dict.fromkeys(
+        (TOTALS, TOP), reason
+    )

@@ -25,7 +25,7 @@ from headrace.events import Notice
 from headrace.names import TableName
 from headrace.ports import Session
 from headrace.refresh.definition.create import Creator
-from headrace.refresh.definition.layout_waits import is_layout_deployment, is_old, waiting_in
+from headrace.refresh.definition.layout_waits import is_layout_deployment, is_newer, is_old, waiting_in
 from headrace.refresh.groups.grouping import grouping_of
 from headrace.refresh.held_leases import holding_leases
 
@@ -176,6 +176,8 @@ class LayoutUpgrades:
         """Drop greens whose public table was altered, or loaded in place, after all."""
         tables = {t.name: t for t in self._catalog.stream_tables()}
         greens = [g for g in self._catalog.greens() if is_layout_deployment(g.deployment) and g.promoted_at is None]
+        newer = {g.deployment for g in greens if is_newer(tables[g.name])}  # what they bring is news to this version
+        greens = [g for g in greens if g.deployment not in newer]
         old = {g.deployment for g in greens if is_old(tables[g.original])}
         stale = {g.deployment for g in greens if g.deployment not in old or altered(g.blue, tables[g.original])}
         self._end(g for g in greens if g.deployment in stale)

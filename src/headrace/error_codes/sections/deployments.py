@@ -172,6 +172,14 @@ MEANWHILE = (
         retry="yes",
     ),
     ErrorCode(
+        "LAYOUT_TOO_NEW",
+        message="A stream table was stored by a newer version of Headrace than this one.",
+        cause="Two versions work on one catalog: a process that runs since before the upgrade, or another environment. "
+        "Each would load the whole table as it stores it, in turns.",
+        remedy="Upgrade this one; or end the newer ones and store it as this version does by `refresh --full`.",
+        retry="no",
+    ),
+    ErrorCode(
         "DEPLOYMENT_CHANGED",
         message="A deployment was changed by somebody else at the same time.",
         cause="Two processes made, promoted or cancelled the same green, or dropped its public table.",

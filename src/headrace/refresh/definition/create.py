@@ -17,7 +17,7 @@ from headrace.ports import Session
 from headrace.refresh.cut.cut import Cut, Head
 from headrace.refresh.definition.define import check_name, define, require_differential, sources_of
 from headrace.refresh.definition.early_checks import check_namespace, check_query
-from headrace.refresh.definition.layout_waits import is_layout_deployment, refuse_waiting, waiting_in
+from headrace.refresh.definition.layout_waits import is_layout_deployment, refuse_newer, refuse_waiting, waiting_in
 from headrace.refresh.definition.outdated import Outdated
 from headrace.refresh.definition.redefine import NONE_BESIDE, NONE_GIVEN, Given, Redefiner
 from headrace.refresh.definition.redefinition import Redefine
@@ -252,7 +252,7 @@ class Creator:
             held: Leases that the caller holds.
 
         Raises:
-            EnvironmentFault: `LAYOUT_AWAITED` where they are to be loaded beside what they are.
+            EnvironmentFault: `LAYOUT_AWAITED` where they are to be loaded beside what they are, `LAYOUT_TOO_NEW`.
             HeadraceError: What went wrong; what was published before stays.
         """
         return self.plan_group(names, heads, full=full, patience=patience, resolved=resolved, held=held).run()
@@ -274,6 +274,8 @@ class Creator:
         The rest is as in `Order`.
         """
         redefine = self._redefine(names, heads, resolved=resolved)
+        if redefine is not None:
+            refuse_newer(self.catalog.stream_table(name) for name in names if name not in full)
         if redefine is not None and not full and not resolved:
             refuse_waiting(names, waiting_in(self.catalog, self.refresher.defaults))
         group = tuple(names) if len(names) > 1 else ()
@@ -312,6 +314,8 @@ class Creator:
         """
         resolved = dict.fromkeys(names, Resolution.APPLY)
         redefine = self._redefine(names, heads, resolved=resolved, beside=beside)
+        if redefine is not None:
+            refuse_newer(map(self.catalog.stream_table, names))
         order = Order(
             names=names, heads=heads, patience=PATIENCE, resolved=resolved, redefine=redefine, held=held, staged=staged
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from headrace.catalog import Catalog, Green, Status, StreamTable
 from headrace.catalog.state.reader import Reader
@@ -31,8 +31,13 @@ def is_layout_deployment(name: str) -> bool:
 
 
 def is_old(table: StreamTable) -> bool:
-    """Return whether a stream table was stored by rules of another layout."""
-    return bool(table.details) and table.details.get("layout", 1) != LAYOUT
+    """Return whether a stream table was stored by rules of an older layout."""
+    return bool(table.details) and table.details.get("layout", 1) < LAYOUT
+
+
+def is_newer(table: StreamTable) -> bool:
+    """Return whether a stream table was stored by rules of a layout that is not known yet."""
+    return bool(table.details) and table.details.get("layout", 1) > LAYOUT
 
 
 def waiting_in(catalog: Catalog, defaults: Defaults) -> dict[TableName, str]:
@@ -92,6 +97,24 @@ def refuse_waiting(names: Sequence[TableName], waiting: Mapping[TableName, str])
             hint=f"A scheduler does that, or `headrace refresh {name}`; `headrace deploy status --all {waiting[name]}` "
             f"shows how far it is. `headrace refresh --full {name}` loads it in place.",
             retryable=True,
+        )
+
+
+def refuse_newer(tables: Iterable[StreamTable]) -> None:
+    """Refuse to store anew what a newer version has stored.
+
+    The two would load it in turns, each time they refresh it.
+
+    Raises:
+        EnvironmentFault: `LAYOUT_TOO_NEW`.
+    """
+    if table := next(filter(is_newer, tables), None):
+        raise EnvironmentFault(
+            "LAYOUT_TOO_NEW",
+            f"{table.name} was stored by a newer version of Headrace, in layout {table.details['layout']}; this one "
+            f"knows layouts up to {LAYOUT}.",
+            hint="Upgrade this one. To go back to it, end all newer processes, and store the table again by "
+            f"`headrace refresh --full {table.name}`.",
         )
 
 

@@ -24,10 +24,11 @@ PASSING = frozenset(
         "DEFINITION_CHANGED",
         "STREAM_TABLE_NOT_FOUND",
         "LAYOUT_AWAITED",
+        "LAYOUT_TOO_NEW",
         "INPUT_NOT_READY",
     }
 )
-"""Errors that only say that somebody else was there, is to come first, or has failed; they count for nothing."""
+"""Errors that only say that somebody else was there, is newer, is to come first, or has failed: not counted."""
 
 
 def pause(failures: int, luck: float) -> float:

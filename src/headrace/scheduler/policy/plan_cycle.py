@@ -166,6 +166,8 @@ def _trouble(state: SchedulerState, members: tuple[TableName, ...], now: dt.date
 def _troubled(table: Table, now: dt.datetime) -> str | None:
     if table.status is Status.STOPPED:
         return "stopped"
+    if table.newer:
+        return "stored by a newer version of Headrace: upgrade this one"
     held_up = table.scheduling.held_up
     retry_at = table.scheduling.retry_at
     if held_up == "retrying" and retry_at is not None and not now < retry_at <= now + MOST:

@@ -90,13 +90,13 @@ def _together(query: str, tokens: Sequence[Token], calls: Sequence[WrittenCall])
     taken: dict[int, dict[str, None]] = {}
     for at in range(len(tokens)):
         call = WrittenCall.at(query, tokens, at)
-        if call is None or call.function not in _OF_ROWS or not call.arguments or call.quantifier:
+        if call is None or not call.arguments or _is_alone(call):
             continue
         values = taken.setdefault(select_of[tokens[at].start], {})
         if call.value.startswith(_ROW) and (row := WrittenCall.at(query, tokens, at + 2)) is not None:
             values.clear()
             values |= dict.fromkeys(row.arguments[1::2])
-        elif at < 2 or tokens[at - 1].text != "(" or tokens[at - 2].text.lower() not in ORDER_TAKERS:
+        elif not _is_sorted(query, tokens, at):
             values[call.value] = None
     return [() if _is_alone(call) else tuple(taken.get(select_of[call.tokens[0].start], ())) for call in calls]
 
@@ -108,7 +108,17 @@ _ROW = "named_struct('v0', "
 
 
 def _is_alone(call: WrittenCall) -> bool:
-    return call.function not in _OF_ROWS or bool(call.quantifier)
+    return call.function not in _OF_ROWS or call.quantifier.upper() == "DISTINCT"
+
+
+def _is_sorted(query: str, tokens: Sequence[Token], at: int) -> bool:
+    """Return whether a call stands in a function that gives the same whatever its order is."""
+    call, around = (WrittenCall.at(query, tokens, each) for each in (at, max(at - 2, 0)))
+    if call is None or around is None or around.function not in ORDER_TAKERS or tokens[at - 1].text != "(":
+        return False
+    least, most = ORDER_TAKERS[around.function]  # with more, `array_sort` orders by a function, which leaves ties
+    arguments = around.arguments
+    return arguments[0] == call.written((*call.tokens, *call.tail)) and least <= len(arguments) <= most
 
 
 def _selects(tokens: Sequence[Token]) -> dict[int, int]:
@@ -122,11 +132,23 @@ def _selects(tokens: Sequence[Token]) -> dict[int, int]:
             stack.append(last if inner else stack[-1])
         elif token.text in CLOSING and len(stack) > 1:
             stack.pop()
-        elif token.word in ("UNION", "EXCEPT", "INTERSECT", "MINUS"):
+        elif token.word in _SET_OPERATIONS and _combines(tokens, at):
             last += 1
             stack[-1] = last
         numbers[token.start] = stack[-1]
     return numbers
+
+
+_SET_OPERATIONS = ("UNION", "EXCEPT", "INTERSECT", "MINUS")
+
+
+def _combines(tokens: Sequence[Token], at: int) -> bool:
+    """Return whether such a word combines queries.
+
+    It may be a name, and `* EXCEPT (…)` leaves out columns.
+    """
+    follows = tokens[at + 1] if at + 1 < len(tokens) else tokens[at]
+    return tokens[at - 1].text != "*" and (follows.word in ("ALL", "DISTINCT", *_BEGINNINGS) or follows.text == "(")
 
 
 def _settled(call: WrittenCall, values: tuple[str, ...]) -> Refinement | None:
@@ -139,7 +161,7 @@ def _settled(call: WrittenCall, values: tuple[str, ...]) -> Refinement | None:
     arguments, name, tail = call.arguments, call.tokens[0].text, call.written(call.tail)
     if not arguments or not all(arguments):
         return None
-    first, by = arguments[0], arguments[-1]
+    first, by = call.value, arguments[-1]
     apart = len(values) < 2 or call.value not in values
     if call.function in CHOOSING_BY and len(arguments) == 2:
         if by.lower().startswith("struct("):

@@ -60,6 +60,25 @@ from kit.refined_views import check_left_alone, check_refined, compiled
             "SELECT k, listagg(DISTINCT k) WITHIN GROUP (ORDER BY k) AS l, sort_array(collect_list(id)) AS s,"
             " min(v) AS f FROM t GROUP BY k",
         ),
+        # what a function sorts keeps the order of rows that are equal for it
+        (
+            "SELECT id, array_sort(collect_list(k), (l, r) -> length(l) - length(r)) AS a, collect_list(v) AS b FROM t"
+            " GROUP BY id",
+            "SELECT id, array_sort(transform(sort_array(collect_list(named_struct('v0', k, 'v1', v)) FILTER (WHERE (k)"
+            " IS NOT NULL)), r -> r.v0), (l, r) -> length(l) - length(r)) AS a, transform(sort_array(collect_list("
+            "named_struct('v0', k, 'v1', v)) FILTER (WHERE (v) IS NOT NULL)), r -> r.v1) AS b FROM t GROUP BY id",
+        ),
+        # ALL says nothing, and names like those of set operations part nothing
+        (
+            "SELECT first(ALL v) AS f, max(id) AS minus, last(ALL k) AS l"
+            " FROM (SELECT * EXCEPT (x) FROM t) GROUP BY ts",
+            "SELECT (min(named_struct('v0', v, 'v1', k))).v0 AS f, max(id) AS minus,"
+            " (max(named_struct('v0', v, 'v1', k))).v1 AS l FROM (SELECT * EXCEPT (x) FROM t) GROUP BY ts",
+        ),
+        (
+            "SELECT k, max_by(ALL v, ts) AS m FROM t GROUP BY k",
+            "SELECT k, max_by(v, struct(ts, v)) FILTER (WHERE (ts) IS NOT NULL) AS m FROM t GROUP BY k",
+        ),
         # one kind after the other, orders among them
         (
             "SELECT k, collect_list(v) AS c, first(v) AS f FROM t GROUP BY k ORDER BY f LIMIT 2",

@@ -162,6 +162,11 @@ def test_a_source_in_another_catalog(hr: Headrace, ns: str) -> None:
     hr.spark.sql(f"INSERT INTO other.{ns}.t VALUES (3, 1)")
     assert hr.refresh(f"{ns}.s").mode is Mode.DIFFERENTIAL
     assert rows(hr, f"lake.{ns}.s") == [(1, 20), (3, 1)]
+    hr.spark.newSession().sql(
+        f"INSERT INTO other.{ns}.t VALUES (4, 1)"
+    )  # the tables that this one has loaded stay there
+    assert hr.refresh(f"{ns}.s").mode is Mode.DIFFERENTIAL
+    assert rows(hr, f"lake.{ns}.s") == [(1, 20), (3, 1), (4, 1)]
     assert hr.verify(f"{ns}.s").ok
 
 

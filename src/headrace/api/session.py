@@ -188,7 +188,8 @@ class LazySpark:
         """Return newest metadata file of a table outside `lake`."""
         from headrace.sources.lakehouse.foreign_catalogs import metadata_location
 
-        return metadata_location(self.runner(), name)
+        cached = self.session().conf.get(f"spark.sql.catalog.{name.catalog}.cache-enabled", "true") or ""
+        return metadata_location(self.runner(), name, cached=cached.lower() == "true")
 
 
 def usual_semantics(settings: config.Settings) -> Semantics:

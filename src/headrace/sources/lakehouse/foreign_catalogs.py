@@ -17,13 +17,21 @@ class Runner(Protocol):
         ...
 
 
-def metadata_location(runner: Runner, name: TableName) -> str | None:
+def metadata_location(runner: Runner, name: TableName, *, cached: bool = False) -> str | None:
     """Return a table's newest metadata file; None when Spark has no such Iceberg table.
+
+    Args:
+        runner: Asks Spark.
+        name: The table.
+        cached: Whether the catalog keeps tables that it has loaded. Iceberg forgets one half a minute after the last
+            look, so that whoever looks more often would never see a commit of others.
 
     Raises:
         HeadraceError: What Spark said, when it is something else than the table missing.
     """
     try:
+        if cached:
+            runner.run(f"REFRESH TABLE {name.sql}")
         rows = runner.run(f"SELECT file FROM {name.sql}.metadata_log_entries")
     except HeadraceError as error:
         if error.code in ("TABLE_NOT_FOUND", "NAMESPACE_NOT_FOUND"):

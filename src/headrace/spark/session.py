@@ -192,6 +192,8 @@ def _local_options(settings: Settings, jars: tuple[Path, ...]) -> dict[str, str]
         "spark.sql.autoBroadcastJoinThreshold": str(32 * 1024 * 1024),
         "spark.driver.host": "localhost",
         "spark.driver.bindAddress": "127.0.0.1",
+        # Every user of this machine reaches the driver's ports, which read Java's objects; Spark draws a secret itself.
+        "spark.authenticate": "true",
         "spark.sql.shuffle.partitions": str(max(2, min(16, available_cores()))),
         "spark.sql.warehouse.dir": str(settings.root / ".spark-warehouse"),
     }

@@ -106,6 +106,12 @@ def test_a_sink_that_was_dropped_while_it_was_waited_for_is_not_written(
     assert sinks.write_for(None) is None
     assert there(db) == [0, 1, 2]
     assert db.execute("SELECT count(*) FROM headrace.sink_position").fetchone() == (0,)
+
+
+def test_a_sink_that_was_dropped_while_it_was_waited_for_is_not_resynced(
+    project: StoredProject, url: str, meanwhile: Meanwhile
+) -> None:
+    sinks = project.hr.sinks
     sinks.create("out", "shop.revenue", url, "public.out", on_conflict="overwrite")
     meanwhile(lambda: sinks.drop("out"))
     with pytest.raises(UserError, match="SINK_UNKNOWN"):
@@ -136,10 +142,11 @@ def test_a_sink_that_was_made_anew_while_its_drop_waited_leaves_no_position(
         create()
 
     create()
+    sinks.create("beside", "shop.revenue", url, "public.beside", on_conflict="overwrite")  # keeps the change log
     meanwhile(made_anew)
     sinks.drop("out")
-    assert sinks.list() == ()
-    assert db.execute("SELECT count(*) FROM headrace.sink_position").fetchone() == (0,)
+    assert [sink.name for sink in sinks.list()] == ["beside"]
+    assert db.execute("SELECT count(*) FROM headrace.sink_position").fetchone() == (1,)
     create()
     meanwhile(lambda: sinks.drop("out"))
     with pytest.raises(UserError, match="SINK_UNKNOWN"):

@@ -1,8 +1,9 @@
 """Gives each JVM a scratch folder of its own, and removes those of JVMs that were killed.
 
 Spark puts shuffled and kept rows, and native libraries, into Java's folder of temporary files, and removes them when it
-ends. A JVM that is killed leaves all of it. Each folder has a lock file beside it, whose lock the JVM holds for as long
-as it lives, as an open file that it inherits; what can be locked is nobody's.
+ends. A JVM that is killed leaves all of it. The JVM holds a lock of its folder for as long as it lives, as an open file
+that it inherits; what can be locked is nobody's. systemd-tmpfiles, which removes from /tmp what nobody touched for ten
+days, leaves alone a folder that is locked, with all that is in it (tmpfiles.d(5), "Age").
 """
 
 from __future__ import annotations
@@ -18,8 +19,6 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-
-_LOCK = ".lock"
 
 
 @contextmanager
@@ -54,13 +53,12 @@ def sweep(base: Path) -> None:
     Args:
         base: The folder of all scratch folders.
     """
-    for lock in base.glob(f"*{_LOCK}"):
+    for folder in base.iterdir():
         with suppress(OSError):  # somebody else was faster, or may do what we may not
-            descriptor = os.open(lock, os.O_RDWR)
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(lock.with_suffix(""), ignore_errors=True)
-                lock.unlink()
+                shutil.rmtree(folder, ignore_errors=True)
             finally:
                 os.close(descriptor)
 
@@ -70,24 +68,22 @@ def _made(base: Path) -> tuple[Path, int] | None:
     if not _is_private(base):
         return None
     while True:
-        lock = base / f"{uuid.uuid4().hex[:12]}{_LOCK}"
-        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-        try:
+        folder = base / uuid.uuid4().hex[:12]
+        folder.mkdir(mode=0o700)
+        descriptor = -1
+        with suppress(FileNotFoundError):  # a sweep came between making it and locking it
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
             fcntl.flock(descriptor, fcntl.LOCK_EX)
-            if lock.exists():  # else a sweep came between making it and locking it
-                folder = lock.with_suffix("")
-                folder.mkdir(mode=0o700)
-                return folder, descriptor
-        except BaseException:
+            folder.stat()
+            return folder, descriptor
+        if descriptor >= 0:
             os.close(descriptor)
-            raise
-        os.close(descriptor)
 
 
 def _base() -> Path:
     """Return the folder of all scratch folders of this user, where Java's would be."""
     above = "/tmp" if sys.platform == "linux" else tempfile.gettempdir()  # Java's own; it does not look at TMPDIR
-    return Path(above) / f"headrace-scratch-{os.getuid()}"
+    return Path(above) / f"headrace-spark-{os.getuid()}"
 
 
 def _is_private(folder: Path) -> bool:

@@ -18,19 +18,23 @@ from headrace.sources.source_kind import OUT_OF_REACH
 
 @dataclass(frozen=True, slots=True)
 class _Pauses:
-    """The pause after a first failure, in seconds, and the longest; they double."""
+    """The pause after a first failure, in seconds, and the longest that doubling leads to.
+
+    Whether the node itself is what a landing takes long for; else rows of the others may be.
+    """
 
     first: float
     longest: float
+    costly: bool = False
 
 
 _SECOND = 1.0
 _SHARE = 4
-"""Pauses are at least as many times as long as the landing that came to nothing."""
+"""Pauses are as many times as long as the landing that came to nothing, however long that is for a costly node."""
 
 _PAUSES = {
     **dict.fromkeys(OUT_OF_REACH, _Pauses(_SECOND, 60.0)),
-    KEY_ON_TWO_NODES: _Pauses(0.0, 300.0),  # a row that moves is whole at once, where all there is is read
+    KEY_ON_TWO_NODES: _Pauses(0.0, 300.0, costly=True),  # a row that moves is whole at once, where all there is is read
 }
 
 
@@ -62,7 +66,7 @@ class RestingNodes:
             nodes: All of its nodes.
             strict: None is landed without the others.
         """
-        resting = self._resting(source)
+        resting = {node: error for node, error in self._resting(source).items() if node in nodes}
         if strict or resting.keys() >= set(nodes):
             resting = {node: error for node, error in resting.items() if error.code not in OUT_OF_REACH}
         return resting
@@ -102,8 +106,9 @@ class RestingNodes:
             if (pauses := _PAUSES.get(error.code)) is not None:
                 former = before.get(node)
                 again = former is not None and former.error.code == error.code
-                grown = max(former.pause * 2, seconds * _SHARE, _SECOND) if former and again else pauses.first
-                pause = min(grown, pauses.longest)
+                least = seconds * _SHARE
+                grown = max(former.pause * 2, least, _SECOND) if former and again else pauses.first
+                pause = max(min(grown, pauses.longest), least if again and pauses.costly else 0.0)
                 rests[node] = _Rest(error, pause, self._now() + pause)
         self._rests[source] = rests
 

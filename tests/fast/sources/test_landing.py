@@ -550,6 +550,34 @@ def test_nodes_out_of_reach_rest_only_where_others_are_landed_meanwhile() -> Non
     assert rests.read_all("shop")
 
 
+def test_a_key_that_takes_long_to_find_holds_up_others_for_a_fifth_of_the_time() -> None:
+    seconds, twice = [0.0], EnvironmentFault(KEY_ON_TWO_NODES, "A row is on two nodes.")
+    rests = RestingNodes(lambda: seconds[0])
+    for took in (0.0, 600.0, 1800.0):
+        rests.note("shop", {"us": twice}, (), took)
+        seconds[0] += 4 * took - 1
+        assert not took or list(rests.of("shop", ["eu", "us"], strict=False)) == ["us"]
+        seconds[0] += 2
+
+
+def test_a_long_landing_of_others_does_not_keep_a_node_that_was_away() -> None:
+    seconds, gone = [0.0], EnvironmentFault("SOURCE_UNREACHABLE", "No answer.")
+    rests = RestingNodes(lambda: seconds[0])
+    for _ in range(2):
+        rests.note("shop", {"us": gone}, (), 600.0)
+    seconds[0] += 61
+    assert rests.of("shop", ["eu", "us"], strict=False) == {}
+
+
+def test_a_node_that_was_removed_does_not_rest() -> None:
+    twice = EnvironmentFault(KEY_ON_TWO_NODES, "A row is on two nodes.")
+    rests = RestingNodes(lambda: 0.0)
+    for _ in range(2):
+        rests.note("shop", {"us": twice}, ())
+    assert list(rests.of("shop", ["eu", "us"], strict=True)) == ["us"]
+    assert rests.of("shop", ["eu", "asia"], strict=True) == {}
+
+
 def test_a_move_that_fails_is_no_failure_of_the_shard_that_stays(hr: Headrace, sharded: Callable[..., Behind]) -> None:
     sharded()
 

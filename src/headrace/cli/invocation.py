@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,9 @@ from headrace.errors import UserError
 
 if TYPE_CHECKING:
     from headrace.api.facade import Headrace
+
+
+_NOT_FOUND = "PROJECT_NOT_FOUND"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,27 +64,38 @@ class Invocation:
         """Return the project folder.
 
         Raises:
-            UserError: `PROJECT_NOT_FOUND` when none was named and none is around the working folder.
+            UserError: `PROJECT_NOT_FOUND` when none was named and none is around the working folder;
+                `PROJECT_NOT_OWNED` when the one that is around it is another user's.
         """
         if (caller := surroundings.caller()) is not None:
             return caller.root
         if self.project is not None:
             return self.project
+        from headrace.serve.caller.found_project import around, of_another_user
+
         here = Path.cwd()
-        for folder in (here, *here.parents):
-            if (folder / FILE_NAME).is_file():
-                return folder
-        raise UserError(
-            "PROJECT_NOT_FOUND",
-            f"There is no {FILE_NAME} in {here} or in a folder above it.",
-            hint="Run `headrace init <folder>` to make a project, or name one with --project.",
-        )
+        found = around(str(here), FILE_NAME)
+        if found is None:
+            raise UserError(
+                _NOT_FOUND,
+                f"There is no {FILE_NAME} in {here} or in a folder above it.",
+                hint="Run `headrace init <folder>` to make a project, or name one with --project.",
+            )
+        if (other := of_another_user(found, FILE_NAME)) is not None:
+            raise _not_owned(found, *other)
+        return Path(found)
 
     def root_or_none(self) -> Path | None:
-        """Return the project folder; None when none was named and none is around the working folder."""
+        """Return the project folder; None when none was named and none is around the working folder.
+
+        Raises:
+            UserError: `PROJECT_NOT_OWNED`.
+        """
         try:
             return self.root()
-        except UserError:
+        except UserError as error:
+            if error.code != _NOT_FOUND:
+                raise
             return None
 
     def open(self) -> AbstractContextManager[Headrace]:
@@ -93,6 +108,29 @@ class Invocation:
         import headrace
 
         return headrace.open(self.root())
+
+
+def _not_owned(root: str, path: str, owner: int) -> UserError:
+    """Return the error for a project that nobody has named.
+
+    Args:
+        root: The project folder.
+        path: What of it is another user's.
+        owner: The user's number.
+    """
+    try:
+        import pwd
+
+        whose = f"{pwd.getpwuid(owner).pw_name} (uid {owner})"
+    except (ImportError, KeyError):  # a container knows few of the users whose files it sees
+        whose = f"uid {owner}"
+    given = shlex.quote(root)
+    return UserError(
+        "PROJECT_NOT_OWNED",
+        f"{path} belongs to {whose}; a project of another user is opened only where it is named.",
+        detail="Its settings and functions run code with your rights.",
+        hint=f"If you trust it, name it: --project {given}, or HEADRACE_PROJECT={given}.",
+    )
 
 
 pass_invocation = click.make_pass_decorator(Invocation, ensure=True)

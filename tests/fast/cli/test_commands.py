@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from fast.cli.conftest import Run
+from kit.owners import STRANGER, belongs_to_another_user
 
 from headrace.cli.main import SECTIONS, app, hoist
 
@@ -60,6 +61,27 @@ def test_the_nearest_project_upwards_is_taken(run: Run, project: Path, monkeypat
     assert run("status").exit_code == 0
     monkeypatch.chdir(project.parent)
     monkeypatch.setenv("HEADRACE_PROJECT", str(project))
+    assert run("status").exit_code == 0
+
+
+@pytest.mark.parametrize("of", [".", "headrace.toml", "functions.py"])
+def test_a_project_of_another_user_is_not_opened_unless_it_is_named(
+    run: Run, project: Path, monkeypatch: pytest.MonkeyPatch, of: str
+) -> None:
+    inner = project / "a"
+    inner.mkdir()
+    (project / "functions.py").touch()
+    monkeypatch.chdir(inner)
+    belongs_to_another_user(project / of, monkeypatch)
+    for verb in ("status", "functions", "doctor"):
+        result = run(verb, "--json")
+        assert result.exit_code == 1
+        error = json.loads(result.stderr)["error"]
+        assert error["code"] == "PROJECT_NOT_OWNED"
+        assert f"--project {project.resolve()}" in error["hint"]
+    assert str(STRANGER) in error["message"]
+    assert run("status", "-p", project).exit_code == 0
+    monkeypatch.setenv("HEADRACE_PROJECT", "..")
     assert run("status").exit_code == 0
 
 

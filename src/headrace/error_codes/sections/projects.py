@@ -13,6 +13,13 @@ CODES = (
         retry="no",
     ),
     ErrorCode(
+        "PROJECT_NOT_OWNED",
+        message="The project around the working folder is another user's.",
+        cause="Nobody named it, and its folder, `headrace.toml` or `functions.py` belongs neither to you nor to root.",
+        remedy="If you trust it, name it with `--project` or `HEADRACE_PROJECT`.",
+        retry="no",
+    ),
+    ErrorCode(
         "PROJECT_EXISTS",
         message="The folder is a project already.",
         cause="It has a headrace.toml.",

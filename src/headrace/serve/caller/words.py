@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 
+from headrace.serve.caller.found_project import around, of_another_user
+
 LOCAL = frozenset({"init", "doctor", "run", "serve", "demo", "web", "completion", "move-catalog"})
 """Verbs that are always run by the process that was called."""
 
@@ -86,6 +88,8 @@ class Words:
     def root(self, folder: str, file: str) -> str | None:
         """Return the project folder, resolved; None when there is none.
 
+        None, too, where it was found, not named, and is another user's.
+
         Args:
             folder: The working folder.
             file: Name of the file that a project has.
@@ -94,10 +98,5 @@ class Words:
             given = os.path.join(folder, os.path.expanduser(self.project))
             given = os.path.dirname(given) if os.path.basename(given) == file else given
             return os.path.realpath(given) if os.path.isfile(os.path.join(given, file)) else None
-        here = os.path.realpath(folder)
-        while not os.path.isfile(os.path.join(here, file)):
-            above = os.path.dirname(here)
-            if above == here:
-                return None
-            here = above
-        return here
+        found = around(folder, file)
+        return None if found is None or of_another_user(found, file) else found

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import time
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Collection, Mapping, MutableMapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 
@@ -186,13 +186,14 @@ class LandingAttempts:
                     ):
                         took = time.perf_counter() - begin
                         self.rests.note(name, capture.held, capture.resting, took, landed=False)
-                        self._note_nodes(before, capture.held, landed=False)
+                        self._note_nodes(before, capture.held, capture.resting, landed=False)
                 raise
             finally:
                 capture.clear()
+            rested = capture.resting if isinstance(capture, NodesCapture) else {}
             if isinstance(capture, NodesCapture):
-                self.rests.note(name, landing.held, capture.resting, time.perf_counter() - begin)
-            self._note_nodes(before, landing.held)
+                self.rests.note(name, landing.held, rested, time.perf_counter() - begin)
+            self._note_nodes(before, landing.held, rested)
             if landing.keep_position:
                 with suppress(EnvironmentFault):  # it is published; the next landing acknowledges it
                     capture.acknowledge(landing.position)
@@ -230,10 +231,18 @@ class LandingAttempts:
             capture.resting = self.rests.of(name, capture.nodes, strict=capture.strict)
         return capture
 
-    def _note_nodes(self, source: DatabaseSource, held: Mapping[str, HeadraceError], *, landed: bool = True) -> None:
+    def _note_nodes(
+        self,
+        source: DatabaseSource,
+        held: Mapping[str, HeadraceError],
+        rested: Collection[str],
+        *,
+        landed: bool = True,
+    ) -> None:
         """Report, once, nodes of which nothing was landed, and note those that are landed again.
 
         Where nothing was landed of any, nothing was written either: whether a key is on two nodes shows only then.
+        A node that rests has not failed again: what is known of it is not written at each landing.
         """
         over = [
             node
@@ -247,9 +256,10 @@ class LandingAttempts:
             if failure not in (self.told.get(f"{source.name}/{node}"), self.told.get(source.name)):
                 self._ended(RefreshFailed(source.name, *failure))
             self.told[f"{source.name}/{node}"] = failure
-        if held or over:
+        news = {node: error for node, error in held.items() if node not in rested or not _is_noted(source, node, error)}
+        if news or over:
             with suppress(HeadraceError):  # what is landed is landed
-                self.catalog.note_node_failures(source.name, held, over)
+                self.catalog.note_node_failures(source.name, news, over)
 
     def _refuse_foreign(self, source: DatabaseSource, stored: Sequence[TableName]) -> None:
         """Refuse a change to mirrors that another writer has changed since the last landing."""
@@ -310,6 +320,12 @@ class LandingAttempts:
         )
         make_durable(lake, [table for of in moved.values() for table in of.written.items()])
         self.catalog.publish_or_settle(publication)
+
+
+def _is_noted(source: DatabaseSource, node: str, error: HeadraceError) -> bool:
+    """Return whether a source has a failure of a node as one that goes on."""
+    known = source.node_failures.get(node)
+    return known is not None and known.over is None and (known.code, known.message) == (error.code, error.message)
 
 
 def _is_anew(mirror: Mirror, before: DatabaseSource) -> bool:

@@ -484,6 +484,7 @@ def test_a_node_that_gives_nothing_is_read_again_after_a_pause_that_grows(
 ) -> None:
     """Landing others twice a second neither waits for it nor reads all that it has committed."""
     fault, read, seconds, limits = EnvironmentFault(code, "gives nothing"), Counter[str](), [0.0], list[int]()
+    written, note = list[str](), hr._catalog.note_node_failures
     at, failing = {name: {"lsn": name} for name in ("eu", "us")}, {"us"}
     catalog.publish(Publication(sources=(SourceMove("shop", {"lsn": 1}, {"nodes": at}, (), activates=True),)))
     landings = dict[str, int]()
@@ -506,6 +507,7 @@ def test_a_node_that_gives_nothing_is_read_again_after_a_pause_that_grows(
     rests = RestingNodes(lambda: seconds[0])
     lander = Lander(hr._catalog, Events(), opened, writer(hr), {}, landings, rests)
     monkeypatch.setattr(lander._attempts, "_brought", brought)
+    monkeypatch.setattr(hr._catalog, "note_node_failures", lambda *of: (written.append(of[0]), note(*of)))
     monkeypatch.setattr(hr.sources, "_rests", rests)
     monkeypatch.setattr(hr.sources, "_lander", lambda *_: lander)
     monkeypatch.setattr(hr.sources._watch, "landed", lambda *_: None)
@@ -515,6 +517,7 @@ def test_a_node_that_gives_nothing_is_read_again_after_a_pause_that_grows(
         assert dict(hr._catalog.source("shop").held) == {"us": code}
         seconds[0] += 1
     assert read == reads
+    assert len(written) == reads["us"], "what is known of a node that rests is not written at each landing"
     assert limits.count(-1) == (reads["us"] - 1 if code == KEY_ON_TWO_NODES else 0), "all there is, where it is read"
     failing.clear()
     hr.sources.land("shop")  # who asks for it has it tried

@@ -13,6 +13,7 @@ from sqlalchemy.engine import Connection
 
 from headrace.catalog.database import Database, parse_url
 from headrace.catalog.opening import read_revision
+from headrace.catalog.schema import REVISIONS
 
 
 @contextmanager
@@ -38,6 +39,16 @@ def revision_of(url: str) -> tuple[str, str | None]:
         return database.shown, None
     with _looking(database) as connection:
         return database.shown, read_revision(connection)
+
+
+def is_current(url: str) -> bool:
+    """Return whether a catalog is there that this version opens without migrating it.
+
+    Raises:
+        UserError: `CONFIG_INVALID`.
+        EnvironmentFault: `CATALOG_LOCKED`, `CATALOG_UNREACHABLE`, `CATALOG_CORRUPT`.
+    """
+    return revision_of(url)[1] == REVISIONS[-1]
 
 
 def clock_difference(url: str) -> float:

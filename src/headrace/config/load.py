@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
@@ -50,7 +51,7 @@ def load(root: Path | str, environ: Mapping[str, str] | None = None) -> Settings
     """
     path = expanded(root)
     file = path if path.name == FILE_NAME else path / FILE_NAME
-    if not file.is_file():
+    if not _is_there(file):
         raise UserError(
             "PROJECT_NOT_FOUND",
             f"{file.parent} is no Headrace project: it has no {FILE_NAME}.",
@@ -74,12 +75,31 @@ def load(root: Path | str, environ: Mapping[str, str] | None = None) -> Settings
     )
 
 
+def _is_there(file: Path) -> bool:
+    try:
+        return stat.S_ISREG(file.stat().st_mode)
+    except PermissionError as error:
+        raise _unreadable(file, error) from error
+    except (OSError, ValueError):
+        return False
+
+
+def _unreadable(file: Path, error: OSError) -> UserError:
+    return UserError(
+        "CONFIG_INVALID",
+        f"{file} cannot be read: {error.strerror or error}.",
+        hint="Let this user read the project folder and what is in it.",
+    )
+
+
 def _read(file: Path) -> dict[str, Section]:
     """Return the sections that the file has, by name."""
     try:
         data = tomllib.loads(file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UserError("CONFIG_INVALID", f"{file} is not valid TOML.", detail=str(error)) from error
+    except OSError as error:
+        raise _unreadable(file, error) from error
     for name in (*(name for name in data if name not in SECTIONS), *(name for name in SECTIONS if name in data)):
         _check_section(file, name, data[name])
     if unknown := sorted(set(data.get("headrace", {})) - set(KNOWN)):

@@ -117,7 +117,8 @@ class Actions:
                 if answer.status == 200:
                     return _followed(answer)
                 refused = answer.document()
-            message = str(refused.get("message", "The project's server refused."))
+            why = str(refused.get("message", "The project's server refused.")).partition(";")[0].removesuffix(".")
+            message = f"{why}; run the command in a terminal."
             if not refused.get("ending"):  # else it makes room for one that has this process's settings
                 break
         return 1, message

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hmac
+import re
 from collections.abc import Mapping
-from urllib.parse import parse_qs, quote, urlencode, urlsplit
+from urllib.parse import parse_qs, quote, urlencode
 
 from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
@@ -34,6 +35,9 @@ HEADERS = {
 }
 """Of every answer: nothing is loaded from elsewhere, nothing is embedded elsewhere, no URL is told elsewhere."""
 
+_HOST = re.compile(r"(?P<name>[A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+\])(?::(?P<port>\d{0,5}))?")
+"""Form of the header: a name or an address, and a port."""
+
 OPEN_PATHS = ("/static/", "/login")
 """Prefixes of the paths that a browser needs to log in."""
 
@@ -58,7 +62,7 @@ class Doorkeeper:
             return
         request = Request(scope, receive)
         answer = self._refusal(request)
-        if answer is None and not request.url.path.startswith(OPEN_PATHS):
+        if answer is None and not scope["path"].startswith(OPEN_PATHS):
             session = self._session(request)
             answer = self._admit(request) if session is None else None
             scope[SESSION] = session
@@ -75,10 +79,13 @@ class Doorkeeper:
 
     def _refusal(self, request: Request) -> Response | None:
         """Return what is answered to requests that are odd, whoever sends them."""
-        if len(str(request.url)) > MOST_URL:
+        query: bytes = request.scope["query_string"]
+        if len(request.scope.get("raw_path") or b"") + len(query) > MOST_URL:
             return PlainTextResponse("The URL is too long.", 414)
-        host = urlsplit(f"//{request.headers.get('host', '')}").hostname or ""
-        if self._address.loopback and host not in (*LOOPBACK, self._address.host):
+        host = _HOST.fullmatch(request.headers.get("host", ""))
+        if host is None or int(host["port"] or 0) > 65535 or not query.isascii():  # URLs are made of both
+            return PlainTextResponse("The request cannot be read.", 400)
+        if self._address.loopback and host["name"].strip("[]").lower() not in (*LOOPBACK, self._address.host):
             return PlainTextResponse("This page is for this machine only.", 421)
         return None
 
@@ -94,7 +101,7 @@ class Doorkeeper:
         kind = self._sessions.rules.kind
         if kind == "password":
             if request.method == "GET" and "text/html" in request.headers.get("accept", "text/html"):
-                return RedirectResponse(f"/login?next={quote(request.url.path)}", 303)
+                return RedirectResponse(f"/login?next={quote(request.scope['path'])}", 303)
             return PlainTextResponse("Log in first.", 401)
         if kind == "proxy":
             return PlainTextResponse("The proxy did not say who you are.", 401)
@@ -104,7 +111,7 @@ class Doorkeeper:
         if cookie is None:
             return PlainTextResponse("Open the whole URL that `headrace web` has printed, with its token.", 403)
         left = urlencode([(name, value) for name, value in request.query_params.multi_items() if name != "token"])
-        answer = RedirectResponse(request.url.path + (f"?{left}" if left else ""), 303)
+        answer = RedirectResponse(request.scope["path"] + (f"?{left}" if left else ""), 303)
         remember(request, answer, cookie)
         return answer
 

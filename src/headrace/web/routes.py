@@ -143,8 +143,8 @@ class _Answers:
         query = f"?{request.url.query}" if request.url.query else ""
         return {
             "pages": [(path, title) for path, title, _ in PAGES],
-            "path": request.url.path,
-            "here": request.url.path + query,
+            "path": request.scope["path"],
+            "here": request.scope["path"] + query,
             "project": site.settings.root.name,
             "version": headrace.__version__,
             "csrf": session.csrf,

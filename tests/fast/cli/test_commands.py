@@ -2,13 +2,20 @@
 
 import errno
 import json
+import sqlite3
 from pathlib import Path
 
+import click
 import pytest
 from fast.cli.conftest import Run
 from kit.owners import STRANGER, belongs_to_another_user
+from kit.pipelines import define
 
+from headrace import config
+from headrace.catalog import Catalog
+from headrace.catalog.schema import REVISIONS, VERSION_TABLE
 from headrace.cli.main import SECTIONS, app, hoist
+from headrace.cli.verbs.options import stream_tables
 
 VERBS = sorted(app.commands)
 
@@ -83,6 +90,21 @@ def test_a_project_of_another_user_is_not_opened_unless_it_is_named(
     assert run("status", "-p", project).exit_code == 0
     monkeypatch.setenv("HEADRACE_PROJECT", "..")
     assert run("status").exit_code == 0
+
+
+def test_completion_migrates_nothing(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = config.load(project).catalog_url
+    with Catalog.open(url) as catalog:
+        define(catalog, "a: base")
+    with click.Context(app) as context:
+        context.params["folder"] = project
+        assert stream_tables(context, app.params[0], "") == ["s.a"]
+        migrated: list[object] = []
+        monkeypatch.setattr("headrace.catalog.opening._upgrade", lambda *_: migrated.append(1))
+        with sqlite3.connect(project / "headrace.db") as database:
+            database.execute(f"UPDATE {VERSION_TABLE} SET version_num = ?", (REVISIONS[-2],))
+        assert stream_tables(context, app.params[0], "") == []
+    assert not migrated
 
 
 def test_init_says_what_it_made(run: Run, tmp_path: Path) -> None:

@@ -233,6 +233,13 @@ def test_history_outlives_the_prompt_and_is_its_users(typed: Typed, project: Pat
     assert (project / ".headrace" / "history").stat().st_mode & 0o077 == 0
 
 
+def test_a_history_that_cannot_be_kept_is_forgotten(typed: Typed, project: Path) -> None:
+    (project / ".headrace").touch()  # as in a folder that may not be written, which root always may
+    out, err = typed("status;\rexit\r")
+    assert "There are no stream tables yet" in out
+    assert err == ""
+
+
 def test_a_defect_does_not_end_the_session(typed: Typed, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise RuntimeError("oops")

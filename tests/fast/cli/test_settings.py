@@ -24,6 +24,18 @@ def test_spark_options_come_from_the_environment_and_win(tmp_path: Path) -> None
     }
 
 
+@pytest.mark.parametrize("call", ["stat", "read_text"])
+def test_settings_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    ready_project(tmp_path)
+    monkeypatch.setattr(Path, call, refuse)
+    with pytest.raises(UserError, match="CONFIG_INVALID") as raised:
+        config.load(tmp_path, {})
+    assert "headrace.toml cannot be read: Permission denied." in str(raised.value)
+
+
 @pytest.mark.parametrize("text", ["spark.a", "driver.memory=4g", "spark.a='open"])
 def test_what_is_no_spark_option_is_refused(tmp_path: Path, text: str) -> None:
     ready_project(tmp_path)

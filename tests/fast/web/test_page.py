@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import socket
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -72,6 +73,17 @@ def test_the_token_does_not_stay_in_the_url_and_the_cookie_is_for_this_page_alon
 def test_another_name_that_leads_here_is_refused(shown: Shown) -> None:
     assert shown.browser.ask("/", Host="evil.example").status == 421
     assert shown.browser.ask("/", Host=f"localhost:{shown.browser.port}").status == 200
+
+
+@pytest.mark.parametrize("host", ["[", "x/static/", "a:b", "localhost:99999", "x@localhost", "[::1"])
+def test_hosts_that_are_none_are_refused(shown: Shown, host: str) -> None:
+    assert shown.browser.ask("/", Host=host).status == 400
+
+
+def test_queries_that_are_no_text_are_refused(shown: Shown) -> None:
+    with socket.create_connection(("127.0.0.1", shown.browser.port), timeout=60) as connection:
+        connection.sendall(b"GET /?q=\xff HTTP/1.0\r\nHost: localhost\r\n\r\n")
+        assert connection.makefile("rb").readline().split()[1] == b"400"
 
 
 @pytest.mark.parametrize("path", ["/", "/static/page.js", "/nothing"])

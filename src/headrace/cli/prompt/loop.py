@@ -105,14 +105,15 @@ class Prompt:
     def _new_session(self, root: Path) -> PromptSession[str]:
         from prompt_toolkit import PromptSession
         from prompt_toolkit.auto_suggest import AutoSuggestFromHistory
-        from prompt_toolkit.history import FileHistory
+        from prompt_toolkit.history import FileHistory, InMemoryHistory
         from prompt_toolkit.lexers import PygmentsLexer
         from pygments.lexers.sql import SqlLexer
 
         from headrace.cli.prompt.completion import PromptCompleter
 
+        file = _history(root)
         return PromptSession(
-            history=FileHistory(str(_history(root))),
+            history=InMemoryHistory() if file is None else FileHistory(str(file)),
             multiline=True,
             key_bindings=self._bindings(),
             lexer=PygmentsLexer(SqlLexer),
@@ -139,10 +140,15 @@ class Prompt:
         return bindings
 
 
-def _history(root: Path) -> Path:
-    """Return the history's file. Only its user can read it: statements may have passwords."""
+def _history(root: Path) -> Path | None:
+    """Return the history's file; None where it cannot be written.
+
+    Only its user can read it: statements may have passwords.
+    """
     file = root / ".headrace" / "history"
-    file.parent.mkdir(exist_ok=True)
-    with suppress(OSError):
-        os.close(os.open(file, os.O_CREAT | os.O_WRONLY, 0o600))
+    try:
+        file.parent.mkdir(exist_ok=True)
+        os.close(os.open(file, os.O_CREAT | os.O_RDWR, 0o600))
+    except OSError:
+        return None
     return file

@@ -17,11 +17,15 @@ def stream_tables(context: click.Context, _: click.Parameter, begun: str) -> lis
     """Return names of stream tables for a shell's completion; none where there is no project."""
     from headrace import config
     from headrace.catalog import Catalog
+    from headrace.catalog.inspection import is_current
     from headrace.cli.invocation import Invocation
 
     with suppress(Exception):  # whatever is wrong, a shell that completes must not be told
         root = Invocation(context.find_root().params.get("folder")).root()
-        with Catalog.open(config.load(root).catalog_url, create=False) as catalog:
+        url = config.load(root).catalog_url
+        if not is_current(url):  # opening it would migrate it, and lock out hosts that run an older version
+            return []
+        with Catalog.open(url, create=False) as catalog:
             return [text for table in catalog.stream_tables() if (text := str(table.name)).startswith(begun)]
     return []
 

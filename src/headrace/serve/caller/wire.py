@@ -47,9 +47,9 @@ class Answer:
         return found if isinstance(found, dict) else {}
 
     def events(self) -> Iterator[Event]:
-        """Yield server-sent events by name and data until the connection ends."""
+        """Yield server-sent events by name and data until the connection ends, within a line or not."""
         name = ""
-        while line := self._file.readline():
+        while (line := self._file.readline()).endswith(b"\n"):
             if line.startswith(b"event: "):
                 name = line[7:].strip().decode("ascii")
             elif line.startswith(b"data: "):

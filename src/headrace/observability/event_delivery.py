@@ -49,6 +49,7 @@ class EventDelivery:
         self._events = events
         self._receiver = receiver
         self._behind = False
+        self._gap = False  # whether events before the next one are lost
         self._routine = routine
         self._changed = threading.Condition()
         self._waiting: tuple[deque[Any], deque[Any]] = (deque(), deque())  # the second: of routine
@@ -81,6 +82,9 @@ class EventDelivery:
         """Hand an event over; called in the thread for it, one after the other."""
         raise NotImplementedError
 
+    def missed(self, document: Any) -> None:
+        """Note that events before this one are lost; called before it is delivered."""
+
     def prepared(self, event: Event) -> Any:
         """Return an event as it is delivered, None for one that is not; called where it happens."""
         if isinstance(event, NOT_KEPT):
@@ -108,22 +112,29 @@ class EventDelivery:
             while sum(map(len, self._waiting)) >= MOST_WAITING:
                 self._waiting[bool(self._waiting[1])].popleft()
                 lost += 1
+                self._gap = True
             self._waiting[isinstance(event, self._routine)].append(document)
             self._changed.notify()
         for _ in range(lost):
             self.given_up()
 
-    def _next(self) -> Any:
-        """Wait for the next event; return None at the end."""
+    def _next(self) -> tuple[Any, bool]:
+        """Wait for the next event; return it, None at the end, and whether others are lost."""
         with self._changed:
             self._behind = self._behind and any(self._waiting)
             self._changed.wait_for(lambda: self._closed or any(self._waiting))
-            return next((waiting.popleft() for waiting in self._waiting if waiting), None)
+            gap, self._gap = self._gap, False
+            return next((waiting.popleft() for waiting in self._waiting if waiting), None), gap
 
     def _carry(self) -> None:
         told = False
-        while (document := self._next()) is not None and not self._ended.is_set():
+        while True:
+            document, gap = self._next()
+            if document is None or self._ended.is_set():
+                return
             try:
+                if gap:
+                    self.missed(document)
                 self.deliver(document)
                 told = False
             except Exception as error:  # a thread that died without a word would deliver nothing any more

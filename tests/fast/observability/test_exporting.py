@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -38,6 +39,7 @@ from headrace.events import (
 )
 from headrace.observability.event_delivery import MOST_WAITING
 from headrace.observability.exporting.open_exporters import installed
+from headrace.observability.exporting.refresh_delivery import Refresh, RefreshDelivery
 from headrace.sources.postgres.setup.open_capture import options_of
 
 REFRESHED = (
@@ -373,6 +375,36 @@ def test_a_receiver_that_never_answers_holds_nothing_up(to: Any, project: Settin
     assert len(notices) == 1
     assert "do not arrive" in notices[0]
     assert server.url not in notices[0]
+
+
+def test_a_cycle_whose_end_was_lost_ends() -> None:
+    events, go, said = Events(), threading.Event(), list[str]()
+
+    class Hanging(RefreshDelivery):
+        def cycle_began(self, at: int, by: str) -> None:
+            said.append("cycle")
+
+        def began(self, refresh: Refresh) -> None:
+            said.append("refresh")
+            go.wait(30)
+
+        def ended(self, refresh: Refresh) -> None:
+            said.append("abandoned" if refresh.abandoned else "refreshed")
+
+        def cycle_ended(self, at: int) -> None:
+            said.append("end")
+
+    with Hanging(events, "hanging", "Spans") as delivery:
+        for event in REFRESHED:
+            events.emit(event)
+        until(lambda: "refresh" in said)
+        for _ in range(MOST_WAITING):  # what ends the refresh and its cycle is lost
+            events.emit(SinkFailed("s", "SINK_LOST", "It is away."))
+        go.set()
+        until(lambda: not any(delivery._waiting))
+        for event in 2 * REFRESHED:
+            events.emit(event)
+    assert said == ["cycle", "refresh", "abandoned", "end"] + 2 * ["cycle", "refresh", "refreshed", "end"]
 
 
 @pytest.mark.parametrize("to", [to_lineage, to_traces])

@@ -133,6 +133,14 @@ class RefreshDelivery(EventDelivery):
         """Tell once that events are lost."""
         self._trouble("they are slower to arrive than to happen")
 
+    def missed(self, document: Heard) -> None:
+        """End what is under way, as its own end may be among what is lost."""
+        self._cycles = 0
+        try:
+            self._end_cycle(document.at)
+        except Exception as error:
+            self._trouble(_in_a_line(error))
+
     def deliver(self, document: Heard) -> None:
         """Follow an event, and send what follows from it."""
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from urllib.parse import parse_qs, quote, urlencode
 
 from starlette.datastructures import MutableHeaders
@@ -49,12 +49,13 @@ class Doorkeeper:
         pages: The application behind it.
         sessions: Who has proved himself.
         address: Where it listens.
+        names: Further host names that it is asked for, as proxies pass them on.
     """
 
-    def __init__(self, pages: ASGIApp, sessions: Sessions, address: Address) -> None:
+    def __init__(self, pages: ASGIApp, sessions: Sessions, address: Address, names: Sequence[str] = ()) -> None:
         self._pages = pages
         self._sessions = sessions
-        self._address = address
+        self._names = None if not address.loopback and not names else {*LOOPBACK, address.host, *names}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -85,8 +86,13 @@ class Doorkeeper:
         host = _HOST.fullmatch(request.headers.get("host", ""))
         if host is None or int(host["port"] or 0) > 65535 or not query.isascii():  # URLs are made of both
             return PlainTextResponse("The request cannot be read.", 400)
-        if self._address.loopback and host["name"].strip("[]").lower() not in (*LOOPBACK, self._address.host):
-            return PlainTextResponse("This page is for this machine only.", 421)
+        # A page elsewhere whose name comes to lead here could send any header, a proxy's, too, from this machine.
+        if self._names is not None and host["name"].strip("[]").lower() not in self._names:
+            return PlainTextResponse(
+                "This page is not for requests by that host name. Where a proxy passes it on, "
+                "start `headrace web` with --host-name and that name.",
+                421,
+            )
         return None
 
     def _session(self, request: Request) -> Session | None:

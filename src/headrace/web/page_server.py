@@ -6,7 +6,7 @@ import asyncio
 import signal
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,13 @@ if TYPE_CHECKING:
 
 
 def serve_page(
-    settings: Settings, address: Address, rules: AccessRules, *, actions: bool, listening: Callable[[str], None]
+    settings: Settings,
+    address: Address,
+    rules: AccessRules,
+    *,
+    names: Sequence[str] = (),
+    actions: bool,
+    listening: Callable[[str], None],
 ) -> None:
     """Serve the page until Ctrl-C or SIGTERM.
 
@@ -32,6 +38,7 @@ def serve_page(
         settings: The project's.
         address: Where.
         rules: How callers prove who they are.
+        names: Further host names that it is asked for.
         actions: Whether there are buttons.
         listening: Given the URL to open, once it can be.
 
@@ -48,7 +55,7 @@ def serve_page(
         with listening_socket(address) as listener:
             here = Address(address.host, listener.getsockname()[1])
             sessions = Sessions(rules)
-            server = http_server(Doorkeeper(application(site, sessions), sessions, here))
+            server = http_server(Doorkeeper(application(site, sessions), sessions, here, names))
             url = f"http://{here}/" + (f"?token={rules.secret}" if rules.kind == "token" else "")
             threading.Thread(target=_look, args=(site,), daemon=True).start()
             asyncio.run(_until_told(server, site, listener, lambda: listening(url)))

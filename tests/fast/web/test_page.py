@@ -292,6 +292,19 @@ def test_a_proxy_says_who_it_is(tmp_path: Path) -> None:
         assert stranger.ask("/", X_User="ada", X_Forwarded_For="10.0.0.1").status == 401
 
 
+def test_a_proxy_on_this_machine_passes_on_the_name_that_was_asked_for(tmp_path: Path) -> None:
+    settings, _ = watched_project(tmp_path)
+    options = ("--proxy-header", "X-User", "--proxy-from", "127.0.0.1", "--host-name", "Tables.example.org")
+    with page_server(settings, *options) as (url, _process):
+        browser = Browser(int(url.rpartition(":")[2].strip("/")))
+        for host in ("tables.example.org", "TABLES.example.org:443", "localhost"):
+            assert browser.ask("/", X_User="ada", Host=host).status == 200
+            assert browser.ask("/", Host=host).status == 401
+        answer = browser.ask("/", X_User="ada", Host="evil.example")
+        assert answer.status == 421, "a page whose name comes to lead here sends any header"
+        assert "--host-name" in answer.text
+
+
 # ---- large projects
 
 
@@ -327,6 +340,7 @@ def test_a_large_graph_opens_near_what_is_not_well_and_lists_have_pages(tmp_path
         (("--proxy-header", "X-User"), 1, "[PAGE_NOT_CLOSED]"),
         (("--listen", "nowhere"), 1, "[ADDRESS_INVALID]"),
         (("--password-env", "NOBODY_SET_THIS"), 2, "NOBODY_SET_THIS"),
+        (("--host-name", "https://tables.example.org"), 2, "write a name alone"),
     ],
 )
 def test_it_does_not_begin_where_it_would_be_open(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -57,6 +58,9 @@ def serve(asked: Invocation, stop: bool, look: bool) -> None:
 @click.option("--password-env", metavar="NAME", help="A variable with the password that lets people in.")
 @click.option("--proxy-header", metavar="NAME", help="The header in which a proxy names the user whom it let in.")
 @click.option("--proxy-from", multiple=True, metavar="ADDRESS", help="Address of that proxy; may be given again.")
+@click.option(
+    "--host-name", multiple=True, metavar="NAME", help="A name by which a proxy asks for it; may be given again."
+)
 @pass_invocation
 def web(
     asked: Invocation,
@@ -65,6 +69,7 @@ def web(
     password_env: str | None,
     proxy_header: str | None,
     proxy_from: tuple[str, ...],
+    host_name: tuple[str, ...],
 ) -> None:
     """Serve a page to look at the project, until Ctrl-C.
 
@@ -85,6 +90,9 @@ def web(
         raise click.UsageError(f"--password-env names {password_env}, which is not set, or empty.")
     if proxy_from and not proxy_header:
         raise click.UsageError("--proxy-from goes with --proxy-header, which names the header that the proxy sends.")
+    if wrong := next((name for name in host_name if not re.fullmatch(r"[A-Za-z0-9._-]+", name)), None):
+        raise click.UsageError(f"--host-name is {wrong!r}; write a name alone, such as tables.example.org.")
+    names = [name.lower() for name in host_name]
     settings, address = config.load(asked.root()), parse_address(listen, "--listen")
     password = os.environ[password_env] if password_env else None
     rules = access_rules(address, password=password, header=proxy_header, proxies=proxy_from)
@@ -93,7 +101,7 @@ def web(
         stdout().write((json.dumps({"url": url}) if asked.json else url) + "\n")
         stdout().flush()
 
-    serve_page(settings, address, rules, actions=actions, listening=say)
+    serve_page(settings, address, rules, names=names, actions=actions, listening=say)
 
 
 def _serve(asked: Invocation, *, background: bool) -> None:

@@ -153,6 +153,12 @@ def test_a_mirror_whose_files_are_lost_is_copied_anew(
         hr.repair(f"{source}.here")
     assert f"headrace source resume {source}" in str(refused.value.hint)
     hr.sources.resume(source)
+    allow = "UPDATE pg_database SET datallowconn = {} WHERE datname = current_database()"
+    db.execute(allow.format("false"))
+    with pytest.raises(HeadraceError, match="SOURCE_"):
+        hr.repair(f"{source}.here")
+    db.execute(allow.format("true"))
+    assert mirror.name in hr._catalog.pointers()
     assert [each.action for each in hr.repair()] == ["made anew"]
     hr.refresh()
     assert hr.verify(name).ok

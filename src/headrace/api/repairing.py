@@ -44,7 +44,8 @@ class RepairVerbs(ProjectHandle):
             UserError: `STREAM_TABLE_NOT_FOUND`.
             EnvironmentFault: `FOREIGN_WRITER` for a mirror of which files are gone where the lake is in another
                 server; `METADATA_UNREADABLE` where nothing of the lake can be read.
-            HeadraceError: Making a table anew failed. It stays damaged, and repairing it again goes on.
+            HeadraceError: Making a table anew failed. It stays damaged, and repairing it again goes on. A mirror is
+                left as it is while its source is on hold (`SOURCE_NOT_ACTIVE`) or out of reach (`SOURCE_UNREACHABLE`).
         """
         from headrace.refresh.repair import lost_unchanged
 
@@ -75,6 +76,8 @@ class RepairVerbs(ProjectHandle):
             restored = restore(self._catalog, stored, leases)
             unchanged = set(stored) - {write.name for write in restored.back}
             lost = {**lost_unchanged(self._catalog, unchanged, whole=True), **restored.lost}
+            if lost and owner.source is not None:
+                self.sources._lander().refuse_anew(owner.source, owner.name)
             anew = stored if owner.source is not None else lost  # a mirror and its log are made together
             withdrawn = bool(lost) and self._catalog.withdraw_pointers(anew, held=leases())
         if lost and owner.source is None:

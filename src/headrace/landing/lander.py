@@ -153,9 +153,7 @@ class Lander:
         Raises:
             UserError: `SOURCE_NOT_ACTIVE` where it is on hold.
         """
-        source = self.catalog.source(name)
-        if source.status is SourceStatus.PAUSED:
-            raise not_active(source, f"Resume it (`headrace source resume {name}`), and repair {mirror} then.")
+        source = self._not_on_hold(name, mirror)
         log = stored_names(mirror, new_suffix()).log.within(LAKE)
 
         def become(now: DatabaseSource) -> DatabaseSource:
@@ -167,6 +165,26 @@ class Lander:
             return capture.renew(now.position, [mirror])
 
         return self.renew(name, read, become)
+
+    def refuse_anew(self, name: str, mirror: TableName) -> None:
+        """Refuse to take a mirror anew that cannot be, before what is left of it is taken away.
+
+        Args:
+            name: The source.
+            mirror: The mirror.
+
+        Raises:
+            UserError: `SOURCE_NOT_ACTIVE` where it is on hold.
+            EnvironmentFault: `SOURCE_UNREACHABLE`, `SOURCE_LOGIN_REFUSED`.
+        """
+        source = self._not_on_hold(name, mirror)
+        kind_of(source.kind).look(source, landed=False)
+
+    def _not_on_hold(self, name: str, mirror: TableName) -> DatabaseSource:
+        source = self.catalog.source(name)
+        if source.status is SourceStatus.PAUSED:
+            raise not_active(source, f"Resume it (`headrace source resume {name}`), and repair {mirror} then.")
+        return source
 
     def land(self, name: str, until: threading.Event | None = None) -> tuple[LandingResult, ...]:
         """Land what was committed since the last landing; return one result a publication.

@@ -46,6 +46,12 @@ class Postgres:
         self._admin(f"CREATE DATABASE {name}")
         return self.url(name)
 
+    def copy(self, url: str) -> str:
+        """A copy of a database that nobody is connected to."""
+        name = f"headrace_{next(self._numbers)}"
+        self._admin(f"CREATE DATABASE {name} TEMPLATE {url.partition('?')[0].rpartition('/')[2]}")
+        return self.url(name)
+
     def stop(self) -> None:
         self._server.cleanup()
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from headrace.api.pinned import Pinned
 from headrace.api.project_handle import Names, ProjectHandle
+from headrace.errors import HeadraceError
 from headrace.graph.dag import Dag
 from headrace.names import CLOCK, RESERVED_PREFIX, TableName
 from headrace.observability import status as _status
@@ -70,6 +71,13 @@ class InspectVerbs(ProjectHandle):
         if wanted is not None and not found:
             self._catalog.stream_table(wanted)  # who has none must at least exist
         return found
+
+    def copied(self) -> HeadraceError | None:
+        """Return the error `CATALOG_COPIED` of a catalog in another database than the project's.
+
+        None where it is in its own, or that is not known. Reads the catalog only.
+        """
+        return self._catalog.copied()
 
     def show_create(self, names: str | Names | None = None) -> str:
         """Return statements that make stream tables again, exactly; reads the catalog only.

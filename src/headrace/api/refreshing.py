@@ -96,6 +96,7 @@ class RefreshVerbs(ProjectHandle):
         """
         from headrace.api.safeguards.gates import gated_above
 
+        self._catalog.refuse_copy()
         with cycle_told(self.events, "refresh"):
             failure = self.sources.land_for(wanted)
             if held := gated_above(self._catalog, wanted):

@@ -42,7 +42,8 @@ class ScheduleVerbs(ProjectHandle):
             grace: What runs when it is to stop is given that long, then it is cancelled.
 
         Raises:
-            UserError: `SCHEDULER_RUNNING`: with SQLite one process runs schedules at a time. `INVALID_OPTION`.
+            UserError: `SCHEDULER_RUNNING`: with SQLite one process runs schedules at a time. `INVALID_OPTION`,
+                `CATALOG_COPIED`.
         """
         from headrace.api.schedules.run_schedules import run
 

@@ -6,6 +6,8 @@ import datetime as dt
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Self
 
+from sqlalchemy.engine import Connection
+
 from headrace.catalog.coordination import leases as _leases
 from headrace.catalog.coordination.lease_time import LeaseTime
 from headrace.catalog.coordination.scheduler_catalog import SchedulerCatalog
@@ -14,6 +16,7 @@ from headrace.catalog.definitions import definition_writer as _writer
 from headrace.catalog.definitions.deployment_catalog import DeploymentCatalog
 from headrace.catalog.definitions.key_catalog import KeyCatalog
 from headrace.catalog.opening import prepare
+from headrace.catalog.own_database import OwnDatabase
 from headrace.catalog.publishing import pointers as _pointers
 from headrace.catalog.publishing import reset_staging as _staging
 from headrace.catalog.publishing import restore_pointers as _restoring
@@ -43,7 +46,7 @@ from headrace.catalog.state import observed_heads as _observing
 from headrace.catalog.state import old_history as _old_history
 from headrace.catalog.state import old_versions as _old_versions
 from headrace.clock import Clock, SystemClock
-from headrace.errors import HeadraceError
+from headrace.errors import HeadraceError, UserError
 from headrace.events import Events
 from headrace.lakes.lake_server import LakeServer
 from headrace.names import TableName
@@ -62,10 +65,10 @@ class Catalog(
     def __init__(self, database: Database, clock: Clock, lake: LakeServer | None = None) -> None:
         super().__init__(database, LeaseTime(clock))
         self._clock = clock
+        self._own = OwnDatabase(database)
         self._home, self._server = LakeHome(database), lake
-        self._remote = (
-            None if lake is None else RemoteLake(database, lake, clock.now, self._lease_time.now, self._home.check)
-        )
+        times = (clock.now, self._lease_time.now)
+        self._remote = None if lake is None else RemoteLake(database, lake, *times, self._home.check, self._own.check)
 
     @classmethod
     def open(
@@ -185,9 +188,10 @@ class Catalog(
 
         Raises:
             EnvironmentFault: `LEASE_HELD` (retryable), naming resource and holder.
-            UserError: `LAKE_CHANGED`.
+            UserError: `LAKE_CHANGED`, `CATALOG_COPIED`.
         """
         with self._database.write(passing=True) as connection:
+            self._own.settle(connection)
             self._home.check(connection)
             return _leases.acquire(connection, resources, owner, ttl, self._lease_time.now(connection), is_dead)
 
@@ -205,6 +209,37 @@ class Catalog(
         with self._database.write(passing=True) as connection:
             _leases.release(connection, leases, self._lease_time.now(connection))
 
+    def refuse_copy(self) -> None:
+        """Refuse to work on what belongs to the database that this one is a copy of.
+
+        Raises:
+            UserError: `CATALOG_COPIED`.
+        """
+        self._own.refuse()
+
+    def copied(self) -> UserError | None:
+        """Return the error for a database that is not the project's own; else None.
+
+        Its own is the one that it was made or last confirmed in.
+        """
+        return self._own.copied()
+
+    def confirm_database(self, *, dry_run: bool = False) -> tuple[str | None, str | None]:
+        """Have the database that this catalog is in be the project's own from now on.
+
+        Args:
+            dry_run: Change nothing.
+
+        Returns:
+            The former one and this one; None where that is not known.
+        """
+        return self._own.confirm(dry_run=dry_run)
+
+    def _check(self, connection: Connection) -> None:
+        """Refuse to publish where the project is not this one's any more."""
+        self._own.check(connection)
+        self._home.check(connection)
+
     # ---- publishing and recovery
 
     def publish(self, publication: Publication) -> PublicationRecord:
@@ -213,11 +248,12 @@ class Catalog(
         Raises:
             EnvironmentFault: `LEASE_LOST`, `FOREIGN_WRITER`, `DEFINITION_CHANGED`, `PUBLISH_OUTCOME_UNKNOWN`
                 (retryable: publish the same object again, or ask `settle(uuid)`), `STAGING_CHANGED`.
+            UserError: `LAKE_CHANGED`, `CATALOG_COPIED`.
             InternalError: `PUBLICATION_INVALID` when a version or a frontier would go back, or nothing is staged.
         """
         if self._remote is not None:
             return self._remote.publish(publication)
-        return _publish(self._database, publication, self._clock.now(), check=self._home.check)
+        return _publish(self._database, publication, self._clock.now(), check=self._check)
 
     def publish_or_settle(self, publication: Publication) -> PublicationRecord:
         """Publish; after a lost connection, look up the outcome before failing.

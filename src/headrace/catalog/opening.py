@@ -14,6 +14,7 @@ from pathlib import Path
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from headrace.catalog import own_database
 from headrace.catalog.database import Database
 from headrace.catalog.schema import REVISIONS, VERSION_TABLE
 from headrace.errors import EnvironmentFault
@@ -88,6 +89,7 @@ def _upgrade(database: Database, events: Events, now: dt.datetime) -> None:
         _check_age(database, revision)
         kept = "" if revision is None else _keep(database, revision, now)
         _run_alembic(connection)
+        own_database.fill(connection)
     if revision is not None:
         events.emit(Notice(f"The catalog was migrated from revision {revision} to {REVISIONS[-1]}. {kept}"))
 

@@ -40,6 +40,7 @@ REVISIONS = (
     "0021",
     "0022",
     "0023",
+    "0024",
 )
 """Every revision this code knows, oldest first. The last one is what it works with."""
 
@@ -426,6 +427,15 @@ confirmed here."""
 
 lake_home = sa.Table("hr_lake", metadata, sa.Column("identity", sa.String(500), primary_key=True))
 """The server that keeps the lake; no row where it is in this database."""
+
+
+own_database = sa.Table(
+    "hr_own_database",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("identity", sa.String(100), nullable=False),
+)
+"""The PostgreSQL database that the project was made or last confirmed in, one row; none where that is not known."""
 
 
 def insert_or_skip(table: sa.Table, *columns: str) -> sa.TextClause:

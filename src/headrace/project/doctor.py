@@ -190,6 +190,7 @@ def check_catalog(settings: config.Settings) -> Check:
     if revision == REVISIONS[-1]:
         with Catalog.open(settings.catalog_url, create=False) as catalog:
             refuse_moved(settings, catalog)
+            catalog.refuse_copy()
         return Check("Catalog", Outcome.OK, f"{shown}, revision {revision}")
     if revision in REVISIONS:
         remedy = "It is migrated, after a backup, when the project is next opened."

@@ -128,7 +128,8 @@ def maintain(
         waits: Whether a table that somebody else works on is waited for still; asked again and again.
 
     Raises:
-        UserError: `INVALID_OPTION` for ages that would delete what running readers use; `STREAM_TABLE_NOT_FOUND`.
+        UserError: `INVALID_OPTION` for ages that would delete what running readers use; `STREAM_TABLE_NOT_FOUND`;
+            `CATALOG_COPIED`.
     """
     if older_than < dt.timedelta(0) or orphans_older_than < dt.timedelta(days=1):
         raise UserError(
@@ -136,6 +137,7 @@ def maintain(
             "Snapshots cannot be kept for a negative time, nor orphan files for less than a day.",
             hint="A refresh that runs right now writes files that nothing refers to yet.",
         )
+    catalog.refuse_copy()
     policy = Policy(keep=older_than, orphan_age=orphans_older_than)
     needs, results = needs_of(catalog, defaults), []
     stored: dict[TableName, StreamTable | Mirror] = {**needs.tables, **needs.mirrors}

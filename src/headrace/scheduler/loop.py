@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 
 from headrace.catalog import Catalog
 from headrace.clock import TICK, Clock, SystemClock
-from headrace.errors import EnvironmentFault, HeadraceError
+from headrace.errors import EnvironmentFault, HeadraceError, UserError
 from headrace.events import (
     CyclesTold,
     Events,
@@ -528,7 +528,7 @@ class Scheduler:
 
         Raises:
             UserError: `SCHEDULER_RUNNING` when it was silent for so long that another one, where there may be only one,
-                took its place.
+                took its place; `CATALOG_COPIED`.
         """
         if self._outage.lasts:  # a sign of life, too, is tried again when the catalog has been left alone
             if time.monotonic() < self._look_after:
@@ -537,6 +537,8 @@ class Scheduler:
         ending = self._over.is_set()
         try:
             beat = self._membership.beat(Slots(*self._dispatch.busy), ending=ending)
+        except UserError:
+            raise  # no outage: the database is another one than before, and not the project's own
         except HeadraceError as error:
             self._outlasts(error, writing=True)  # any other is told where the catalog is looked at
             return False

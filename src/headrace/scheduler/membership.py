@@ -82,14 +82,16 @@ class Membership:
             events: Hear that it waits.
 
         Raises:
-            UserError: `SCHEDULER_RUNNING` where there may be only one.
+            UserError: `SCHEDULER_RUNNING` where there may be only one; `CATALOG_COPIED`.
         """
         silent: dict[str, dt.datetime] = {}
         waited = False
         while True:
             try:
                 self._register()
-            except UserError:
+            except UserError as error:
+                if error.code != "SCHEDULER_RUNNING":
+                    raise
                 others = self._catalog.schedulers()
                 if not all(is_out_of_sight(s.owner) for s in others):
                     raise
@@ -135,6 +137,7 @@ class Membership:
             ending: Whether it starts nothing more.
 
         Raises:
+            UserError: `CATALOG_COPIED`.
             HeadraceError: The catalog does not answer, or cannot be written.
         """
         if time.monotonic() - self._beaten < (BEAT_SECONDS if self._settled else min(BEAT_SECONDS, self._poll)):

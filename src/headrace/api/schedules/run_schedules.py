@@ -153,6 +153,7 @@ def run(
     scheduler = Scheduler(catalog, worker, events, rules)
     if dry_run:
         return RunSummary(planned=scheduler.plan())
+    catalog.refuse_copy()
     stop_requested, at_once = stopping or threading.Event(), threading.Event()
 
     away = scheduler.is_catalog_away

@@ -15,6 +15,7 @@ from headrace.catalog.coordination import maintenance_turns, scheduler_rows
 from headrace.catalog.coordination.lease_time import LeaseTime
 from headrace.catalog.coordination.notify import listening, wake
 from headrace.catalog.database import Database
+from headrace.catalog.own_database import OwnDatabase
 from headrace.catalog.publishing import epochs
 from headrace.catalog.records import EventRecord, GroupEpoch, Json, SchedulerRecord, SchedulingState
 from headrace.clock import Clock
@@ -30,6 +31,7 @@ class SchedulerCatalog:
     _database: Database
     _clock: Clock
     _lease_time: LeaseTime
+    _own: OwnDatabase
 
     def pulse(self) -> Pulse:
         """Return whether anything happened, for the price of one small query."""
@@ -164,9 +166,10 @@ class SchedulerCatalog:
             is_dead: Whether an owner is known to be gone.
 
         Raises:
-            UserError: `SCHEDULER_RUNNING`, naming the first.
+            UserError: `SCHEDULER_RUNNING`, naming the first; `CATALOG_COPIED`.
         """
         with self._database.write() as connection:
+            self._own.settle(connection)
             now = self._lease_time.now(connection)
             known = scheduler_rows.schedulers(connection, locked=True)
             scheduler_rows.unregister(connection, [s.owner for s in known if is_dead is not None and is_dead(s.owner)])
@@ -194,8 +197,12 @@ class SchedulerCatalog:
 
         Returns:
             All that run, as they were; it is missing if it was taken for dead.
+
+        Raises:
+            UserError: `CATALOG_COPIED`.
         """
         with self._database.write() as connection:
+            self._own.check(connection)
             now = self._lease_time.now(connection)
             known = scheduler_rows.schedulers(connection, locked=True)
             own = next((s for s in known if s.owner == owner), None)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from sqlalchemy.engine import Connection
 
+from headrace.catalog import own_database
 from headrace.catalog.coordination import leases as leasing
 from headrace.catalog.database import Database
 from headrace.catalog.publishing import pointers, published_pointers, versions
@@ -47,6 +48,7 @@ class RemoteLake:
         now: Tells the time.
         lease_time: Tells the time by which leases expire, inside a transaction.
         check: Raises an error where the project's tables are in another lake by now.
+        own: Raises one where it belongs to the database that this one is a copy of; looking goes on there.
     """
 
     def __init__(
@@ -56,12 +58,14 @@ class RemoteLake:
         now: Callable[[], dt.datetime],
         lease_time: Callable[[Connection], dt.datetime],
         check: Callable[[Connection], None],
+        own: Callable[[Connection], None],
     ) -> None:
         self._database = database
         self._server = server
         self._now = now
         self._lease_time = lease_time
         self._check = check
+        self._own = own
         self._seen: dict[Key, float] = {}
 
     # ---- looking
@@ -122,7 +126,7 @@ class RemoteLake:
             return moves
         step = _Step(self._server, publication, moves)
         try:
-            record = publish(self._database, publication, self._now(), Elsewhere(step.move), check=self._check)
+            record = publish(self._database, publication, self._now(), Elsewhere(step.move), check=self._refuse)
         except HeadraceError as error:
             if step.certain:
                 self._forget(publication.uuid)
@@ -145,15 +149,21 @@ class RemoteLake:
         """Decide publications whose publishers are gone."""
         with self._database.read() as connection:
             found = intents.abandoned(connection, self._lease_time)
+            if found and own_database.compare(connection) is not None:
+                return  # they are of the project that this is a copy of, which decides them itself
         for intent in found:
             self._decide(intent)
+
+    def _refuse(self, connection: Connection) -> None:
+        self._own(connection)
+        self._check(connection)
 
     def _intend(self, publication: Publication) -> tuple[LakeMove, ...] | PublicationRecord:
         """Write the intent; return what becomes of the lake, or the record if it is done."""
         now = self._now()
         with self._database.write() as connection:
             versions.stand_in_line(connection)
-            self._check(connection)
+            self._refuse(connection)
             if (done := versions.publication(connection, publication.uuid)) is not None:
                 return done
             leasing.check(connection, publication.leases)
@@ -185,7 +195,7 @@ class RemoteLake:
         staged = {move.key: move.after for move in moves if move.after is not None}
         try:
             decided = Elsewhere(complete, staged, decided=True)
-            publish(self._database, publication, self._now(), decided, check=self._check)
+            publish(self._database, publication, self._now(), decided, check=self._refuse)
         except HeadraceError as error:
             if not _is_superseded(error):
                 raise
@@ -208,7 +218,7 @@ class RemoteLake:
         moves = [LakeMove(key_of(write.name), write.found, write.published) for write in writes]
         with self._database.write() as connection:
             versions.stand_in_line(connection)
-            self._check(connection)
+            self._refuse(connection)
             leasing.check(connection, held)
             keys = {move.key for move in moves}
             ours = published_pointers.read(connection, keys)

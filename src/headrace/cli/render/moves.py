@@ -39,3 +39,19 @@ def moved(result: CatalogMove, *, dry_run: bool) -> Iterator[RenderableType]:
         yield "Afterwards:"
     for note in result.notes:
         yield f"[bold]→ {escape(note)}[/]"
+
+
+def confirmed(result: CatalogMove, *, dry_run: bool) -> Iterator[RenderableType]:
+    """Render which database is the project's own now.
+
+    Args:
+        result: What was done.
+        dry_run: Whether it would only be done.
+    """
+    if result.source == result.target:
+        yield f"Nothing to confirm: the project is in {result.target}."
+    else:
+        verb = "would be" if dry_run else "is"
+        yield f"The project {verb} in {result.target} from now on, and was in {result.source}."
+    for note in result.notes:
+        yield f"[bold]→ {note}[/]"

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from headrace.cli.console import show, write
+from headrace.cli.failures import report
 from headrace.cli.invocation import Invocation, pass_invocation
 from headrace.cli.progress import spinning
 from headrace.cli.render import tables as render
@@ -29,12 +30,14 @@ def status(asked: Invocation, names: tuple[str, ...]) -> None:
       headrace status shop.revenue --json
     """
     with asked.open() as hr:
-        infos = hr.status(names or None)
+        infos, copied = hr.status(names or None), hr.copied()
     show(
         asked,
         lambda: [info.as_dict() for info in infos],
         lambda: render.standing(infos, dt.datetime.now(dt.UTC)),
     )
+    if copied is not None and not asked.quiet:
+        report(copied, asked)
     tell_server(asked)
 
 

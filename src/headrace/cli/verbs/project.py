@@ -62,9 +62,10 @@ def doctor(asked: Invocation, spark: bool) -> None:
 
 @click.command("move-catalog")
 @click.option("--back", is_flag=True, help="From the REST catalog that [lake] names to the catalog's own database.")
+@click.option("--here", is_flag=True, help="Move nothing: the PostgreSQL database of the catalog is the project's own.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and change nothing.")
 @pass_invocation
-def move_catalog(asked: Invocation, back: bool, dry_run: bool) -> None:
+def move_catalog(asked: Invocation, back: bool, here: bool, dry_run: bool) -> None:
     """Move the project's tables to the REST catalog that [lake] in headrace.toml names.
 
     Each table and view is registered there by its metadata file; no data is written anew. Then, in one transaction, the
@@ -80,18 +81,27 @@ def move_catalog(asked: Invocation, back: bool, dry_run: bool) -> None:
     With --back the tables are taken over as the REST catalog shows them. Leave [lake] in headrace.toml until that is
     done, and take it out then. They stay registered there; drop them there without PURGE.
 
+    A catalog in PostgreSQL knows its database. In a copy, a restored dump, or on a server that pg_upgrade made,
+    whatever writes is refused (CATALOG_COPIED). --here confirms, once, that this database takes the place of the other
+    one. Do that only when nobody uses the other any more: both would write to and delete the same files, and read the
+    same slots. For tests make a project of its own instead: `headrace init`, and what `headrace show-create` prints.
+
     \b
     Examples:
       headrace move-catalog --dry-run
       headrace move-catalog
       headrace move-catalog --back
+      headrace move-catalog --here
     """
     from headrace.project.lake_move.move_catalog import move_catalog as move
 
+    if here and back:
+        raise click.UsageError("--here and --back contradict each other.")
     events = Events()
     with spinning(asked, events, "Moving the catalog"):
-        result = move(asked.root(), back=back, dry_run=dry_run, events=events)
-    show(asked, result.as_dict(), lambda: moves.moved(result, dry_run=dry_run))
+        result = move(asked.root(), back=back, here=here, dry_run=dry_run, events=events)
+    rendered = moves.confirmed if here else moves.moved
+    show(asked, result.as_dict(), lambda: rendered(result, dry_run=dry_run))
 
 
 ACTS = ("postgres", "deploy")

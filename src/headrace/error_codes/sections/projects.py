@@ -65,6 +65,16 @@ CODES = (
         retry="no",
     ),
     ErrorCode(
+        "CATALOG_COPIED",
+        message="The catalog is in another PostgreSQL database than the one that the project was made or last "
+        "confirmed in.",
+        cause="It is a copy or a restored dump, or `pg_upgrade` made its server. If both were worked with, they would "
+        "write to and delete the same files, and read the same slots.",
+        remedy="For tests make a project of its own. Where this one takes the other's place, `headrace move-catalog "
+        "--here` confirms it. Looking works meanwhile.",
+        retry="no",
+    ),
+    ErrorCode(
         "FOLDER_NOT_EMPTY",
         message="The demo will not write into that folder.",
         cause="It holds something that is no earlier demo.",

@@ -1,4 +1,7 @@
-"""The door: moves a project, forth or back, or says what moving it would do."""
+"""The door: moves a project, forth or back, or says what moving it would do.
+
+It also confirms the database that a project is in.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,9 @@ from pathlib import Path
 from headrace import config
 from headrace.api.own_tables import owners_of
 from headrace.catalog import Catalog
+from headrace.catalog.own_database import shown as database_shown
 from headrace.catalog.remote_lake.home import shown
+from headrace.errors import UserError
 from headrace.events import Events
 from headrace.lake.files.file_access import reach_by
 from headrace.lake.rest.open_lake import open_lake, open_registrar
@@ -24,6 +29,8 @@ from headrace.project.moved_project import refuse_moved
 from headrace.refresh.held_leases import holding_leases_in_turn
 from headrace.results.move_results import CatalogMove, MovedTable
 
+_BOTH = "both would write to and delete the same files, and read the same slots"
+
 PATIENCE = 60.0
 """Seconds that a move waits for refreshes that run."""
 
@@ -32,28 +39,36 @@ def move_catalog(
     path_or_settings: str | Path | config.Settings = ".",
     *,
     back: bool = False,
+    here: bool = False,
     dry_run: bool = False,
     events: Events | None = None,
 ) -> CatalogMove:
     """Move a project's tables to the REST catalog that its settings name, or back.
 
-    No data is written.
+    Or confirm the database that its catalog is in. No data is written.
 
     Args:
         path_or_settings: The project folder (or its headrace.toml), with a section [lake], or settings made by hand.
         back: Move them from there to the catalog's own database; [lake] is taken out of headrace.toml afterwards.
+        here: Move no tables, and confirm that the catalog's database is the project's own from now on: a backup that
+            was put back, a database on another server, or one that was upgraded. Of a copy beside the original, which
+            goes on, both would delete the other's files.
         dry_run: Say what would be done, and change nothing.
         events: Hears how far it is.
 
     Raises:
-        UserError: `LAKE_MOVE_REFUSED`, `LAKE_NAME_TAKEN`, `LAKE_UNSUPPORTED`, `LAKE_CHANGED`, `PROJECT_MOVED`,
-            `PROJECT_COPIED`.
+        UserError: `INVALID_OPTION`, `LAKE_MOVE_REFUSED`, `LAKE_NAME_TAKEN`, `LAKE_UNSUPPORTED`, `LAKE_CHANGED`,
+            `PROJECT_MOVED`, `PROJECT_COPIED`, `CATALOG_COPIED`.
         EnvironmentFault: `LEASE_HELD`, `LAKE_BUSY`, `LAKE_REFUSED`, `LAKE_DENIED`, `LAKE_UNREACHABLE`,
             `FOREIGN_WRITER`, `PUBLICATION_PENDING`, `METADATA_UNREADABLE`. Nothing was moved.
     """
     given = isinstance(path_or_settings, config.Settings)
     settings = path_or_settings if isinstance(path_or_settings, config.Settings) else config.load(path_or_settings)
     lake, told = settings.lake, events or Events()
+    if here:
+        if back:
+            raise UserError("INVALID_OPTION", "A project is moved back, or confirmed where it is: one at a time.")
+        return _confirm(settings, told, dry_run=dry_run)
     if lake is None:
         raise guards.not_named()
     for warehouse, properties in warehouses(settings.warehouse, settings.storage, settings.spark_options).items():
@@ -76,6 +91,19 @@ def move_catalog(
             return _move_back(catalog, MoveBack(catalog, server, settings.warehouse), lake, began, dry_run=dry_run)
         forth = MoveForth(catalog, open_registrar(lake), lake.identity, told)
         return _move_forth(catalog, forth, lake, began, dry_run=dry_run)
+
+
+def _confirm(settings: config.Settings, events: Events, *, dry_run: bool) -> CatalogMove:
+    began = time.monotonic()
+    with Catalog.open(settings.catalog_url, events=events, create=False) as catalog:
+        former, found = catalog.confirm_database(dry_run=dry_run)
+    if found is None:
+        why = "This database does not tell whether it is a copy, so that nothing is held against it."
+        unknown = "the catalog's database"
+        return CatalogMove(unknown, unknown, False, (), (), (), (why,), 0.0)
+    source, target = database_shown(former or found), database_shown(found)
+    notes = () if source == target else (f"Nobody may use the former one any more: {_BOTH}.",)
+    return CatalogMove(source, target, source != target and not dry_run, (), (), (), notes, time.monotonic() - began)
 
 
 def _move_forth(catalog: Catalog, move: MoveForth, lake: LakeSettings, began: float, *, dry_run: bool) -> CatalogMove:

@@ -68,7 +68,7 @@ class Catalog(
         self._own = OwnDatabase(database)
         self._home, self._server = LakeHome(database), lake
         times = (clock.now, self._lease_time.now)
-        self._remote = None if lake is None else RemoteLake(database, lake, *times, self._home.check, self._own.check)
+        self._remote = None if lake is None else RemoteLake(database, lake, *times, self._home.check, self._check)
 
     @classmethod
     def open(

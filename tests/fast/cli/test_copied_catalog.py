@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from catalog_kit.databases import Postgres, sql
 from fast.cli.conftest import Run
+from kit.waiting import until
 
 import headrace
 from headrace.catalog import Catalog, Mirror
@@ -106,11 +107,8 @@ def test_a_scheduler_ends_that_finds_itself_in_a_copy(postgres: Postgres, tmp_pa
 
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
-    until = time.monotonic() + 60
     with Catalog.open(url) as catalog:
-        while not catalog.schedulers() and time.monotonic() < until:
-            time.sleep(0.05)
-        assert catalog.schedulers()
+        until(catalog.schedulers, seconds=60)
     with sql(url, autocommit=True) as connection:  # as if another server answered by that name
         connection.exec_driver_sql("UPDATE hr_own_database SET identity = '1/2'")
         connection.exec_driver_sql(

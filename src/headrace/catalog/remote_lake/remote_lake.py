@@ -48,7 +48,8 @@ class RemoteLake:
         now: Tells the time.
         lease_time: Tells the time by which leases expire, inside a transaction.
         check: Raises an error where the project's tables are in another lake by now.
-        own: Raises one where it belongs to the database that this one is a copy of; looking goes on there.
+        refuse: Raises that, too, and one where it belongs to the database that this one is a copy of; looking goes
+            on there.
     """
 
     def __init__(
@@ -58,14 +59,14 @@ class RemoteLake:
         now: Callable[[], dt.datetime],
         lease_time: Callable[[Connection], dt.datetime],
         check: Callable[[Connection], None],
-        own: Callable[[Connection], None],
+        refuse: Callable[[Connection], None],
     ) -> None:
         self._database = database
         self._server = server
         self._now = now
         self._lease_time = lease_time
         self._check = check
-        self._own = own
+        self._refuse = refuse
         self._seen: dict[Key, float] = {}
 
     # ---- looking
@@ -153,10 +154,6 @@ class RemoteLake:
                 return  # they are of the project that this is a copy of, which decides them itself
         for intent in found:
             self._decide(intent)
-
-    def _refuse(self, connection: Connection) -> None:
-        self._own(connection)
-        self._check(connection)
 
     def _intend(self, publication: Publication) -> tuple[LakeMove, ...] | PublicationRecord:
         """Write the intent; return what becomes of the lake, or the record if it is done."""

@@ -37,8 +37,7 @@ def moved(result: CatalogMove, *, dry_run: bool) -> Iterator[RenderableType]:
         yield f"Left there, because they are not this project's: {escape(', '.join(result.left))}."
     if dry_run and result.notes:
         yield "Afterwards:"
-    for note in result.notes:
-        yield f"[bold]→ {escape(note)}[/]"
+    yield from _notes(result)
 
 
 def confirmed(result: CatalogMove, *, dry_run: bool) -> Iterator[RenderableType]:
@@ -53,5 +52,11 @@ def confirmed(result: CatalogMove, *, dry_run: bool) -> Iterator[RenderableType]
     else:
         verb = "would be" if dry_run else "is"
         yield f"The project {verb} in {result.target} from now on, and was in {result.source}."
+    yield from _notes(result)
+
+
+def _notes(result: CatalogMove) -> Iterator[RenderableType]:
+    from rich.markup import escape
+
     for note in result.notes:
-        yield f"[bold]→ {note}[/]"
+        yield f"[bold]→ {escape(note)}[/]"

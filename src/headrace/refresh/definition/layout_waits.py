@@ -32,12 +32,12 @@ def is_layout_deployment(name: str) -> bool:
 
 def is_old(table: StreamTable) -> bool:
     """Return whether a stream table was stored by rules of an older layout."""
-    return bool(table.details) and table.details.get("layout", 1) < LAYOUT
+    return bool(table.details) and _layout(table) < LAYOUT
 
 
 def is_newer(table: StreamTable) -> bool:
     """Return whether a stream table was stored by rules of a layout that is not known yet."""
-    return bool(table.details) and table.details.get("layout", 1) > LAYOUT
+    return bool(table.details) and _layout(table) > LAYOUT
 
 
 def waiting_in(catalog: Catalog, defaults: Defaults) -> dict[TableName, str]:
@@ -111,11 +111,15 @@ def refuse_newer(tables: Iterable[StreamTable]) -> None:
     if table := next(filter(is_newer, tables), None):
         raise EnvironmentFault(
             "LAYOUT_TOO_NEW",
-            f"{table.name} was stored by a newer version of Headrace, in layout {table.details['layout']}; this one "
+            f"{table.name} was stored by a newer version of Headrace, in layout {_layout(table)}; this one "
             f"knows layouts up to {LAYOUT}.",
             hint="Upgrade this one. To go back to it, end all newer processes, and store the table again by "
             f"`headrace refresh --full {table.name}`.",
         )
+
+
+def _layout(table: StreamTable) -> int:
+    return int(table.details.get("layout", 1))  # the first ones said nothing
 
 
 def _can_wait(table: StreamTable) -> bool:

@@ -70,14 +70,15 @@ def _made(base: Path) -> tuple[Path, int] | None:
     while True:
         folder = base / uuid.uuid4().hex[:12]
         folder.mkdir(mode=0o700)
-        descriptor = -1
         with suppress(FileNotFoundError):  # a sweep came between making it and locking it
             descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            folder.stat()
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+                folder.stat()
+            except BaseException:
+                os.close(descriptor)
+                raise
             return folder, descriptor
-        if descriptor >= 0:
-            os.close(descriptor)
 
 
 def _base() -> Path:

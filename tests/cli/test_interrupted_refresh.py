@@ -28,7 +28,7 @@ SLOW = "SELECT count(*) AS n FROM shop.t a CROSS JOIN shop.t b CROSS JOIN shop.t
 """Takes hours."""
 
 BY_HAND = """
-import os, signal, sys, headrace
+import os, signal, sys, time, headrace
 
 def tell(event):  # from two threads at once: only a line written whole stays one
     os.write(1, f"{type(event).__name__} {getattr(event, 'table', '')}\\n".encode())
@@ -41,7 +41,9 @@ with headrace.open(sys.argv[1]) as hr:
         print("interrupted", flush=True)
     print(hr.spark.sql("SELECT 40 + 2").first()[0], flush=True)
     assert signal.getsignal(signal.SIGINT) is not signal.default_int_handler  # which breaks a connection to Spark
-    tracker = hr.spark.sparkContext.statusTracker()
+    tracker, end = hr.spark.sparkContext.statusTracker(), time.monotonic() + 60
+    while tracker.getActiveJobsIds() and time.monotonic() < end:  # Spark ends what it cancels a moment later
+        time.sleep(0.1)
     print(len(tracker.getActiveJobsIds()), "jobs run", flush=True)
 """
 

@@ -10,21 +10,25 @@ unexport PYTHONDONTWRITEBYTECODE
 WITH_JAVA = JAVA_HOME="$$(cat .venv/java-home)"
 # Who is done takes tests from the others, so that no process is left alone with a long last one.
 PYTEST = scripts/with-tmp-in-memory $(BIN)/python -m pytest --dist worksteal
-# Four on two cores: tests of servers and schedules wait for most of their time.
+# Four on two cores: tests of servers and schedules wait for most of their time. Those of the fast tier compute only.
 WORKERS ?= 4
+CORES ?= 2
 # Processes of the tiers with Spark, a JVM each: on two cores one computes while the other plans, commits or waits.
 JVMS ?= 2
 # How long each test took, for the table at the end of `make test`.
 DURATIONS = .cache/test-durations.tsv
 # What plays whole histories takes longer than all other tests without a JVM together.
 HISTORIES = $(addprefix tests/fast/,differential sources/postgres sinks/test_histories.py scheduler/test_aligned.py \
-	refresh/test_cycle_fixpoint.py catalog/test_properties.py)
-# What waits for processes, servers and clocks, and runs beside histories, which compute.
-PROCESSES = $(addprefix tests/fast/,test_package.py test_bench.py catalog/test_clocks_apart.py cli/test_processes.py \
-	cli/test_running.py cli/test_without_spark.py cli/test_demo_postgres.py cli/test_tpch.py deploy/test_refused.py \
-	observability/test_exporting.py scheduler/test_loop.py scheduler/test_waking.py scheduler/test_decisions.py \
-	scheduler/test_ending.py sinks/test_creation.py sinks/test_placements.py serve/test_metrics.py \
-	web/test_page.py web/test_around.py)
+	refresh/test_cycle_fixpoint.py compiler/test_query_kinds.py ivm/test_sensitivity.py sql/test_size.py)
+# What waits for processes, servers, databases and clocks, and runs beside histories, which compute.
+PROCESSES = $(addprefix tests/fast/,test_package.py test_bench.py catalog api/test_moving_catalog.py \
+	cli/test_copied_catalog.py cli/test_demo_postgres.py cli/test_moved_project.py cli/test_processes.py \
+	cli/test_running.py cli/test_safeguards.py cli/test_tpch.py cli/test_without_spark.py deploy/test_deployer.py \
+	deploy/test_refused.py lake/test_rest_api.py observability/test_exporting.py refresh/test_lease_owners.py \
+	scheduler/test_decisions.py scheduler/test_ending.py scheduler/test_landings.py scheduler/test_loop.py \
+	scheduler/test_many_tables.py scheduler/test_refresh_units.py scheduler/test_waking.py serve/test_commands.py \
+	serve/test_metrics.py sinks/test_bad_targets.py sinks/test_creation.py sinks/test_deliveries.py \
+	sinks/test_placements.py sinks/test_row_locks.py sources/test_landing.py web/test_page.py web/test_around.py)
 # Tests of the code's own order and of its papers, which `make check` runs: they read all of it, once in one process.
 ORDER = $(addprefix tests/fast/,test_layers.py test_rooms.py test_papers.py test_prose.py test_docs.py)
 # A process each: a JVM holds one Spark session, and every tier configures its own.
@@ -65,7 +69,9 @@ demo-deploy: setup ## A query of a running pipeline is changed in ./demo-deploy,
 	@$(WITH_JAVA) $(BIN)/headrace demo deploy demo-deploy
 
 test: export HEADRACE_TEST_DURATIONS = $(abspath $(DURATIONS))
-test: fresh-durations ## Everything CI runs
+test: export HEADRACE_TEST_TURN := $(or $(TURN),$(shell scripts/commit-number))
+test: fresh-durations ## What CI runs: of the slow tests a third, which is another one for each commit (TURN=all for all)
+	@echo "test: the turn of commit number $$HEADRACE_TEST_TURN; make test TURN=all plays all slow tests"
 	@$(MAKE) --no-print-directory -j 2 .venv/.stamp-setup .venv-docs/.stamp # neither needs anything of the other
 	@$(MAKE) --no-print-directory -j 3 --output-sync=target check test-fast setup docs # one process checks types, one waits
 	@$(MAKE) --no-print-directory -j 2 test-slow beside-slow
@@ -76,6 +82,9 @@ test: fresh-durations ## Everything CI runs
 fresh-durations:
 	@mkdir -p $(dir $(DURATIONS)) && rm -f $(DURATIONS)
 
+# These are played whole for every commit.
+check test-fast: export HEADRACE_TEST_TURN =
+
 check: .venv/.stamp-setup ## Lint, format, types, layering
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -83,7 +92,7 @@ check: .venv/.stamp-setup ## Lint, format, types, layering
 	$(PYTEST) $(ORDER)
 
 test-fast: .venv/.stamp-setup ## Tests without a JVM, but for those of `test-slow`
-	$(PYTEST) tests/fast $(foreach path,$(HISTORIES) $(PROCESSES) $(ORDER),--ignore=$(path)) -n $(WORKERS)
+	$(PYTEST) tests/fast $(foreach path,$(HISTORIES) $(PROCESSES) $(ORDER),--ignore=$(path)) -n $(CORES)
 
 test-slow: .venv/.stamp-setup ## Without a JVM, too: histories of changes on DuckDB and PostgreSQL, whole processes, servers, clocks
 	$(PYTEST) $(HISTORIES) $(PROCESSES) -n $(WORKERS)

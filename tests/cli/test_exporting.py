@@ -68,8 +68,10 @@ def test_refreshes_are_sent_with_versions_and_stages(
 
 
 def test_a_receiver_that_is_away_is_told_and_fails_nothing(
-    ns: str, done: Run, servers: tuple[Receiver, Receiver]
+    ns: str, done: Run, servers: tuple[Receiver, Receiver], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # the client's modules are imported with the first event, which may take as long
+    monkeypatch.setattr("headrace.observability.event_delivery.PATIENCE_SECONDS", 60.0)
     runs, spans = servers
     runs.status = spans.status = 403
     created = done("create", f"{ns}.a", f"SELECT id FROM {ns}.orders")

@@ -76,6 +76,8 @@ class EventDelivery:
             self._changed.notify()
         if threading.current_thread() is not self._thread:  # who is called may want to be called no more
             self._thread.join(PATIENCE_SECONDS)
+            if self._thread.is_alive():
+                self.cut_off()
         self._ended.set()
 
     def deliver(self, document: Any) -> None:
@@ -102,6 +104,11 @@ class EventDelivery:
                     "that went well."
                 )
             )
+
+    def cut_off(self) -> None:
+        """Report that events wait still, and are lost as nobody waits for them any longer."""
+        within = f"within {PATIENCE_SECONDS:g} seconds at the end"
+        self._events.emit(Notice(f"{self._receiver} did not take all events {within}: the rest is lost."))
 
     def _note(self, event: Event) -> None:
         document = self.prepared(event)

@@ -407,6 +407,24 @@ def test_a_cycle_whose_end_was_lost_ends() -> None:
     assert said == ["cycle", "refresh", "abandoned", "end"] + 2 * ["cycle", "refresh", "refreshed", "end"]
 
 
+def test_what_nobody_waits_for_at_the_end_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headrace.observability.event_delivery.PATIENCE_SECONDS", 0.1)
+    events, told, go = Events(), list[str](), threading.Event()
+    events.subscribe(lambda event: told.append(event.message) if isinstance(event, Notice) else None)
+
+    class Slow(RefreshDelivery):
+        def began(self, refresh: Refresh) -> None:
+            go.wait(30)
+            raise OSError("they are refused, too")  # later than anybody listens
+
+    with Slow(events, "slow", "Spans") as delivery:
+        for event in REFRESHED:
+            events.emit(event)
+    go.set()
+    until(lambda: not delivery._thread.is_alive())
+    assert [text.partition(":")[0] for text in told] == ["Spans do not arrive"]
+
+
 @pytest.mark.parametrize("to", [to_lineage, to_traces])
 def test_trouble_is_told_once_until_it_is_over(to: Any, project: Settings, server: Receiver) -> None:
     notices: list[str] = []

@@ -89,6 +89,21 @@ def test_one_that_is_down_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> No
     assert time.monotonic() - begun < 60  # to wait for each would take minutes
 
 
+def test_what_nobody_waits_for_at_the_end_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headrace.observability.event_delivery.PATIENCE_SECONDS", 0.1)
+    events, told, go = Events(), list[str](), threading.Event()
+    events.subscribe(lambda event: told.append(event.message) if isinstance(event, Notice) else None)
+
+    class Slow(EventDelivery):
+        def deliver(self, document: Document) -> None:
+            go.wait(30)
+
+    with Slow(events, "slow", "The receiver"):
+        events.emit(Suspended("s.b", 5, "E", "why"))
+    go.set()
+    assert told == ["The receiver did not take all events within 0.1 seconds at the end: the rest is lost."]
+
+
 def test_that_events_are_lost_is_told_once_until_one_arrives(server: Server) -> None:
     events, told = Events(), list[str]()
     server.codes = [404, 403, 200, *[503] * 5, 200]

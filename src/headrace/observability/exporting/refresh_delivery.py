@@ -22,7 +22,7 @@ from headrace.events import (
     StageFinished,
     StageStarted,
 )
-from headrace.observability.event_delivery import EventDelivery
+from headrace.observability.event_delivery import PATIENCE_SECONDS, EventDelivery
 
 FOLLOWED = (
     CycleStarted,
@@ -132,6 +132,10 @@ class RefreshDelivery(EventDelivery):
     def given_up(self) -> None:
         """Tell once that events are lost."""
         self._trouble("they are slower to arrive than to happen")
+
+    def cut_off(self) -> None:
+        """Tell once that what waits at the end is lost."""
+        self._trouble(f"what was left took longer than {PATIENCE_SECONDS:g} seconds")
 
     def missed(self, document: Heard) -> None:
         """End what is under way, as its own end may be among what is lost."""

@@ -6,6 +6,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
+from catalog_kit.databases import sql
 from headrace.catalog import Catalog
 from headrace.config import Settings
 from headrace.project.new_project import init_project
@@ -28,5 +29,8 @@ def ready_project(root: Path) -> Settings:
 def _made() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "headrace.db"
-        Catalog.open(f"sqlite:///{file}").close()
+        url = f"sqlite:///{file}"
+        Catalog.open(url).close()
+        with sql(url) as connection:
+            connection.exec_driver_sql("DELETE FROM hr_own_database")  # what is made of it is no copy of a project's
         return file.read_bytes()

@@ -3,7 +3,7 @@
 A copy would work on the same files, slots and sinks.
 A server's system identifier and a database's number there outlast restarts, renaming, physical replicas that are
 promoted and recovery to a point in time. They are others in what `pg_dump` or `CREATE DATABASE … TEMPLATE` copied, and
-behind `pg_upgrade`. Of SQLite, whose files can be copied to where they were before, nothing is known.
+behind `pg_upgrade`. For SQLite see `own_file`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy import exc
 from sqlalchemy.engine import Connection
 
+from headrace.catalog import own_file
 from headrace.catalog import schema as t
 from headrace.catalog.database import Database
 from headrace.errors import UserError
@@ -44,7 +45,7 @@ class OwnDatabase:
         Raises:
             UserError: `CATALOG_COPIED`.
         """
-        if self._database.is_sqlite or connection.info.get(_OWN):
+        if connection.info.get(_OWN):
             return
         if (error := compare(connection)) is not None:
             raise error
@@ -56,20 +57,17 @@ class OwnDatabase:
         Raises:
             UserError: `CATALOG_COPIED`.
         """
-        if not (self._database.is_sqlite or connection.info.get(_OWN)):
+        if not connection.info.get(_OWN):
             fill(connection)
             self.check(connection)
 
     def refuse(self) -> None:
         """Do as `check` does, in a transaction of its own."""
-        if not self._database.is_sqlite:
-            with self._database.read() as connection:
-                self.check(connection)
+        with self._database.read() as connection:
+            self.check(connection)
 
     def copied(self) -> UserError | None:
         """Return the error for a database that is not the project's own."""
-        if self._database.is_sqlite:
-            return None
         with self._database.read() as connection:
             return compare(connection)
 
@@ -82,20 +80,22 @@ class OwnDatabase:
         Returns:
             The former one and this one; None where that is not known.
         """
-        if self._database.is_sqlite:
-            return None, None
         with self._database.write() as connection:
-            former, found = read(connection), find(connection)
+            former = read(connection)
+            found = find(connection, former)
             if found not in (None, former) and not dry_run:
-                connection.execute(sa.delete(t.own_database))
-                connection.execute(sa.insert(t.own_database).values(id=1, identity=found))
+                _keep(connection, str(found))
             return former, found
 
 
 def fill(connection: Connection) -> None:
-    """Write down which database this is, where none is known."""
-    if connection.dialect.name != "sqlite" and read(connection) is None and (found := find(connection)) is not None:
-        connection.execute(_FILL, {"id": 1, "identity": found})
+    """Write down which database this is, where none is known or a file was moved."""
+    former = read(connection)
+    if former is None:
+        if (found := find(connection, None)) is not None:
+            connection.execute(_FILL, {"id": 1, "identity": found})
+    elif _is_file(connection) and compare(connection) is None and (found := find(connection, former)) != former:
+        _keep(connection, str(found))
 
 
 def compare(connection: Connection) -> UserError | None:
@@ -103,9 +103,22 @@ def compare(connection: Connection) -> UserError | None:
 
     None for its own, and where that cannot be known.
     """
-    former = read(connection)
-    found = None if former is None else find(connection)
-    return None if former is None or found in (None, former) else _copied(former, str(found))
+    if (former := read(connection)) is None:
+        return None
+    if _is_file(connection):
+        original = own_file.copied_from(connection, former)
+        return None if original is None else _copied_file(original)
+    found = find(connection, former)
+    return None if found in (None, former) else _copied(former, str(found))
+
+
+def _is_file(connection: Connection) -> bool:
+    return connection.dialect.name == "sqlite"
+
+
+def _keep(connection: Connection, found: str) -> None:
+    connection.execute(sa.delete(t.own_database))
+    connection.execute(sa.insert(t.own_database).values(id=1, identity=found))
 
 
 def read(connection: Connection) -> str | None:
@@ -113,8 +126,15 @@ def read(connection: Connection) -> str | None:
     return connection.execute(sa.select(t.own_database.c.identity)).scalar()
 
 
-def find(connection: Connection) -> str | None:
-    """Return which database this is; None where the server does not tell this role."""
+def find(connection: Connection, former: str | None) -> str | None:
+    """Return which database this is; None where the server does not tell this role.
+
+    Args:
+        connection: The database's.
+        former: The one that is known as the project's own.
+    """
+    if _is_file(connection):
+        return own_file.find(connection, former)
     try:
         with connection.begin_nested():
             server, database = connection.execute(_FIND).one()
@@ -127,8 +147,21 @@ def find(connection: Connection) -> str | None:
 
 def shown(identity: str) -> str:
     """Return a database as messages name it."""
+    if ":" in identity:
+        return own_file.shown(identity)
     server, _, database = identity.partition("/")
     return f"database {database} of server {server}"
+
+
+_BOTH = (
+    "If both were worked with, they would write to and delete the same files, read the same slots, and write to the "
+    "same sinks. Nothing was changed."
+)
+
+_INSTEAD = (
+    "Looking works. For tests make a project of its own with `headrace init`, and in it the stream tables, whose "
+    "statements `headrace show-create` prints."
+)
 
 
 def _copied(former: str, found: str) -> UserError:
@@ -136,9 +169,17 @@ def _copied(former: str, found: str) -> UserError:
         "CATALOG_COPIED",
         "The catalog is not in the database that this project was made or last confirmed in: it is a copy, a restored "
         "dump, or on a server that pg_upgrade made.",
-        detail=f"It was {shown(former)}; this is {shown(found)}. If both were worked with, they would write to and "
-        "delete the same files, read the same slots, and write to the same sinks. Nothing was changed.",
-        hint="Looking works. For tests make a project of its own with `headrace init`, and in it the stream tables, "
-        "whose statements `headrace show-create` prints. Where this database takes the place of the other, which "
-        "nobody uses any more, confirm it once: `headrace move-catalog --here`.",
+        detail=f"It was {shown(former)}; this is {shown(found)}. {_BOTH}",
+        hint=f"{_INSTEAD} Where this database takes the place of the other, which nobody uses any more, confirm it "
+        "once: `headrace move-catalog --here`.",
+    )
+
+
+def _copied_file(original: str) -> UserError:
+    return UserError(
+        "CATALOG_COPIED",
+        f"The catalog's file is a copy of {original}, which is still there.",
+        detail=_BOTH,
+        hint=f"{_INSTEAD} Where nobody uses the other file any more, remove it, or confirm this one once: `headrace "
+        "move-catalog --here`.",
     )

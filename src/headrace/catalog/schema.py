@@ -435,7 +435,7 @@ own_database = sa.Table(
     sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("identity", sa.String(100), nullable=False),
 )
-"""The PostgreSQL database that the project was made or last confirmed in, one row; none where that is not known."""
+"""The database, or file, that the project was made or last confirmed in, one row; none where that is not known."""
 
 
 def insert_or_skip(table: sa.Table, *columns: str) -> sa.TextClause:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,19 +9,13 @@ import pytest
 from catalog_kit.clock import ManualClock
 from catalog_kit.databases import BACKENDS, empty
 from catalog_kit.iceberg import Iceberg
+from catalog_kit.ready import ready_catalog
 from sqlalchemy.engine import Connection
 
 from headrace.catalog import Catalog, StreamTable
 from headrace.catalog.definitions.known_definitions import KnownDefinitions
 from headrace.catalog.definitions.stream_tables import read_streams
 from headrace.names import TableName
-
-
-@pytest.fixture(scope="session")
-def prepared_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    file = tmp_path_factory.mktemp("prepared") / "headrace.db"
-    Catalog.open(f"sqlite:///{file}").close()
-    return file
 
 
 @pytest.fixture(params=BACKENDS)
@@ -37,9 +30,7 @@ def url(backend: str, request: pytest.FixtureRequest, tmp_path: Path) -> str:
         prepared = request.getfixturevalue("postgres").prepared
         empty(prepared)
         return prepared
-    file = tmp_path / "headrace.db"
-    shutil.copy(request.getfixturevalue("prepared_file"), file)
-    return f"sqlite:///{file}"
+    return ready_catalog(tmp_path / "headrace.db")
 
 
 @pytest.fixture

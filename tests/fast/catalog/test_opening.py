@@ -18,6 +18,7 @@ from alembic.script import ScriptDirectory
 from catalog_kit import older
 from catalog_kit.databases import sql
 from catalog_kit.iceberg import Iceberg
+from catalog_kit.ready import ready_catalog
 from catalog_kit.samples import ORDERS, REVENUE, TOP, create, see
 
 from headrace.catalog import Catalog, Publication
@@ -318,11 +319,11 @@ def test_a_file_that_is_no_database_says_so(tmp_path: Path) -> None:
     assert file.read_bytes().startswith(b"once upon")
 
 
-def test_a_damaged_file_says_so(prepared_file: Path, tmp_path: Path) -> None:
+def test_a_damaged_file_says_so(tmp_path: Path) -> None:
     file = tmp_path / "headrace.db"
-    whole = prepared_file.read_bytes()
+    url, whole = ready_catalog(file), file.read_bytes()
     file.write_bytes(whole[:4096] + b"\xff" * (len(whole) - 4096))
-    with pytest.raises(EnvironmentFault) as caught, Catalog.open(f"sqlite:///{file}") as catalog:
+    with pytest.raises(EnvironmentFault) as caught, Catalog.open(url) as catalog:
         catalog.stream_tables()
     assert caught.value.code == "CATALOG_CORRUPT"
 

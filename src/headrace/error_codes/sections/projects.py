@@ -67,7 +67,7 @@ CODES = (
     ErrorCode(
         "CATALOG_COPIED",
         message="The catalog is in another PostgreSQL database than the one that the project was made or last "
-        "confirmed in.",
+        "confirmed in, or its SQLite file is a copy of one that is still there.",
         cause="It is a copy or a restored dump, or `pg_upgrade` made its server. If both were worked with, they would "
         "write to and delete the same files, and read the same slots.",
         remedy="For tests make a project of its own. Where this one takes the other's place, `headrace move-catalog "

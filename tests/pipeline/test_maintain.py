@@ -13,7 +13,7 @@ from kit.late import commits_late
 
 from headrace.api.facade import Headrace
 from headrace.catalog import resource_of
-from headrace.errors import UserError
+from headrace.errors import HeadraceError, UserError
 from headrace.names import TableName
 from headrace.refresh.groups.grouping import Defaults
 from headrace.refresh.maintenance import maintain
@@ -150,7 +150,7 @@ def test_what_is_no_stream_table_is_not_maintained(hr: Headrace, ns: str) -> Non
         hr.maintain([f"{ns}.nothing"])
 
 
-def test_files_of_what_was_dropped_or_replaced_go(hr: Headrace, ns: str) -> None:
+def test_files_of_what_was_dropped_or_replaced_or_never_published_go(hr: Headrace, ns: str) -> None:
     hr.spark.sql(f"CREATE TABLE lake.{ns}.t USING iceberg AS SELECT 1 AS k, 2 AS v")
     hr.create_stream_table(f"{ns}.s", f"SELECT k, sum(v) AS v FROM {ns}.t GROUP BY k")
     hr.create_stream_table(f"{ns}.s", f"SELECT k, max(v) AS w FROM {ns}.t GROUP BY k", or_replace=True)
@@ -160,9 +160,11 @@ def test_files_of_what_was_dropped_or_replaced_go(hr: Headrace, ns: str) -> None
     assert not [
         r for r in hr.maintain(older_than=dt.timedelta(days=1)) if r.action == "remove_dropped" and ns in r.name
     ]
+    with pytest.raises(HeadraceError):
+        hr.create_stream_table(f"{ns}.s", f"SELECT CAST(concat('none', k) AS INT) AS n FROM {ns}.t")
     shutil.rmtree(urlparse(replaced[0].detail.removeprefix("files of ")).path)  # somebody was there before
     done = [r for r in hr.maintain(older_than=NOW) if r.action in ("remove_dropped", "skipped") and ns in r.name]
-    assert [r.action for r in done] == ["remove_dropped"] * 4, done
+    assert [r.action for r in done] == ["remove_dropped"] * 5, done  # one was never published
     folders = [r.detail.removeprefix("files of ").partition(",")[0] for r in done]
     left = [f for folder in folders for f in Path(urlparse(folder).path).rglob("*") if f.is_file()]
     assert not left

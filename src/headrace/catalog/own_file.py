@@ -32,7 +32,7 @@ def find(connection: Connection, former: str | None) -> str | None:
 
 
 def copied_from(connection: Connection, former: str) -> str | None:
-    """Return the file that this one is a copy of; None where it is none, or that cannot be known.
+    """Return the file that this one is a copy of; None where it is none, or nobody can tell.
 
     Args:
         connection: The catalog's.

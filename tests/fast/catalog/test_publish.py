@@ -234,6 +234,20 @@ def test_a_first_load_does_not_overwrite_a_table_that_appeared(ready: Catalog, i
     assert refused(ready, publication).code == "FOREIGN_WRITER"
 
 
+def test_what_somebody_made_before_anything_was_published_is_neither_replaced_nor_dropped(
+    ready: Catalog, iceberg: Iceberg
+) -> None:
+    iceberg.commit(REVENUE, "somebody's", catalog=LAKE)
+    publication = refresh(ready, iceberg, 1, REVENUE)  # which began after it, and found it there
+    swaps = tuple(dataclasses.replace(s, overwrite_foreign=True) for s in publication.swaps)
+    assert [s.expected for s in swaps] == ["somebody's"]
+    assert refused(ready, dataclasses.replace(publication, swaps=swaps)).code == "FOREIGN_WRITER"
+    assert iceberg.pointer(REVENUE) == "somebody's"
+    ready.publish(Publication(drops=(REVENUE,), deletes=(REVENUE,)))
+    assert iceberg.pointer(REVENUE) == "somebody's"
+    assert iceberg.pointer(REVENUE, catalog=STAGING) is None
+
+
 def test_only_what_the_refresh_staged_is_published(ready: Catalog, iceberg: Iceberg) -> None:
     publication = refresh(ready, iceberg, 1, REVENUE)
     iceberg.commit(REVENUE, "another")

@@ -149,6 +149,7 @@ def test_epochs_grow_whoever_is_a_member(catalog: Catalog, iceberg: Iceberg) -> 
     assert told == [(new, 4), (REVENUE, 4), (new, 3)]
     for name in (REVENUE, TOP):
         drop_stream_table(catalog, name)
+        iceberg.drop(name)
         create(catalog, name)
     assert epochs() == {new: 4}
     publish(REVENUE, TOP)  # a namesake begins anew

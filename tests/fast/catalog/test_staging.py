@@ -1,5 +1,7 @@
 """Recovery: what a refresh staged and did not publish goes, unless somebody may still be at it."""
 
+import dataclasses
+
 import pytest
 from catalog_kit.clock import ManualClock
 from catalog_kit.iceberg import CommitFailed, Iceberg
@@ -56,6 +58,44 @@ def test_a_namespace_goes_with_its_last_table_unless_somebody_makes_one_in_it(di
         assert empty_namespaces(reader) == set()
     dirty.publish(Publication(drops=(green,), deletes=(green,), leases=leases))
     assert iceberg.namespaces() == ["_headrace", "shop"]
+
+
+def test_files_of_what_was_never_published_are_removed_later(dirty: Catalog, iceberg: Iceberg) -> None:
+    """A replacement and a companion in the making have folders of their own; a refresh writes where others read."""
+    dirty.reset_staging()
+    old, new, log = (f"/lake/{folder}/metadata/1.json" for folder in ("revenue-1", "revenue-2", "log-1"))
+    publication = refresh(dirty, iceberg, 2, REVENUE)
+    iceberg.commit(REVENUE, old)
+    swaps = (dataclasses.replace(publication.swaps[0], staged=old),)
+    dirty.publish(dataclasses.replace(publication, swaps=swaps))
+    before = {r.metadata_location for r in dirty.retired(dirty.now())}
+    iceberg.commit(REVENUE, "/lake/revenue-1/metadata/2.json")
+    assert dirty.reset_staging() == (REVENUE,)
+    assert {r.metadata_location for r in dirty.retired(dirty.now())} == before
+    iceberg.commit(REVENUE, new)
+    iceberg.commit(LOG, log)
+    assert dirty.reset_staging() == (LOG, REVENUE)
+    assert {r.metadata_location for r in dirty.retired(dirty.now())} == before | {new, log}
+    iceberg.commit(LOG, log)  # as what removes its files does
+    assert dirty.reset_staging() == (LOG,)
+    assert sorted(r.metadata_location for r in dirty.retired(dirty.now())) == sorted(before | {new, log})
+    iceberg.commit(LOG, log, catalog=LAKE)  # somebody shows it after all
+    assert {r.metadata_location for r in dirty.retired(dirty.now())} == before | {new}
+
+
+def test_files_that_another_pointer_leads_to_stay(dirty: Catalog, iceberg: Iceberg) -> None:
+    """A promotion stages each table's contents under the other's name; what was dropped by others can be repaired."""
+    green, at = lake("shop__v2.revenue"), "/lake/revenue-2/metadata/1.json"
+    create(dirty, green)
+    publication = refresh(dirty, iceberg, 1, green)
+    iceberg.commit(green, at)
+    dirty.publish(dataclasses.replace(publication, swaps=(dataclasses.replace(publication.swaps[0], staged=at),)))
+    iceberg.commit(REVENUE, at)
+    dirty.reset_staging()
+    assert at not in {r.metadata_location for r in dirty.retired(dirty.now())}
+    iceberg.drop(green)
+    assert dirty.reset_staging([green]) == (green,)
+    assert at not in {r.metadata_location for r in dirty.retired(dirty.now())}
 
 
 def test_only_the_named_ones_whatever_their_catalog(dirty: Catalog) -> None:

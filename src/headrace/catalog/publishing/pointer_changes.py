@@ -66,6 +66,15 @@ def foreign_writer(names: list[TableName], detail: str | None = None) -> Environ
     )
 
 
+def made_by_another(name: TableName) -> EnvironmentFault:
+    """Return the error for a table that somebody else made where Headrace was going to."""
+    return EnvironmentFault(
+        "FOREIGN_WRITER",
+        f"Another program than Headrace made {name}, under whose name nothing was published yet.",
+        hint="Drop or rename that table, then try again.",
+    )
+
+
 def _place(catalog: str, key: Key) -> dict[str, object]:
     return {"catalog_name": catalog, "table_namespace": key[0], "table_name": key[1]}
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from sqlalchemy.engine import Connection
 
 from headrace.catalog.publishing import pointers, published_pointers
-from headrace.catalog.publishing.pointer_changes import PointerChanges, foreign_writer
+from headrace.catalog.publishing.pointer_changes import PointerChanges, foreign_writer, made_by_another
 from headrace.catalog.publishing.pointers import PointerRow, key_of
 from headrace.catalog.publishing.publication import Publication, Rename, Swap, invalid
 from headrace.catalog.publishing.retired_tables import RETIRED, retirement
@@ -126,9 +126,9 @@ def _keys(publication: Publication) -> set[Key]:
 
 
 def _delete(state: _State, key: Key) -> None:
-    for catalog in (LAKE, STAGING):
-        state.rows.pop((catalog, key), None)
-    state.ours.pop(key, None)
+    state.rows.pop((STAGING, key), None)
+    if state.ours.pop(key, None) is not None:  # else somebody else made it where nothing was published yet
+        state.rows.pop((LAKE, key), None)
 
 
 def _retire(before: _State, after: _State, now: dt.datetime) -> None:
@@ -169,7 +169,9 @@ def _swap(state: _State, swap: Swap) -> None:
     if found != swap.expected:
         raise foreign_writer([swap.name], f"The refresh started from {swap.expected}; the lake points at {found} now.")
     ours = state.ours.get(key)
-    if ours is not None and ours != found and not swap.overwrite_foreign:
+    if ours is None and found is not None:
+        raise made_by_another(swap.name)
+    if ours != found and not swap.overwrite_foreign:
         raise foreign_writer([swap.name], f"Headrace published {ours} last; the lake points at {found}.")
     if staging.metadata_location != found:
         state.rows[LAKE, key] = PointerRow(staging.metadata_location, found, staging.iceberg_type)

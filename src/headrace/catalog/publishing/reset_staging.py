@@ -17,8 +17,11 @@ from headrace.catalog.coordination import leases as leasing
 from headrace.catalog.definitions.stream_tables import read_streams
 from headrace.catalog.publishing import pointers
 from headrace.catalog.publishing.pointer_changes import PointerChanges
+from headrace.catalog.publishing.pointers import PointerRow
+from headrace.catalog.publishing.retired_tables import retire_unpublished
 from headrace.catalog.publishing.staging_namespaces import remove_empty
-from headrace.catalog.records import Lease, resource_of
+from headrace.catalog.records import Lease, folder_of, resource_of
+from headrace.lakes.lake_server import Key
 from headrace.names import LAKE, STAGING, SYSTEM_NAMESPACE, TableName
 
 
@@ -34,16 +37,23 @@ def reset_staging(
     busy = _busy(connection, wanted, held, now)
     free = tuple(n for n in wanted if n not in busy)
     rows = pointers.lock(connection, (LAKE, STAGING), map(pointers.key_of, free))
-    changes = PointerChanges()
+    changes, left = PointerChanges(), dict[Key, PointerRow]()
     for key in map(pointers.key_of, free):
         staging, lake = rows.get((STAGING, key)), rows.get((LAKE, key))
+        if staging is not None and (lake is None or _folder(lake) != _folder(staging)):
+            left[key] = staging  # a table of its own, which nothing will lead to
         if staging is not None and lake is None:
             changes.delete(STAGING, key)
         elif lake is not None:
             changes.put(STAGING, key, lake, replacing=staging)
     changes.apply(connection)
+    retire_unpublished(connection, left, now)
     remove_empty(connection, None if names is None else {name.namespace_text for name in free}, held, now)
     return free
+
+
+def _folder(row: PointerRow) -> str:
+    return folder_of(row.metadata_location)
 
 
 def _busy(

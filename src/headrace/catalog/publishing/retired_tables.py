@@ -1,4 +1,4 @@
-"""Stored tables no longer shown, recorded until maintenance has removed their files.
+"""Tables no longer shown, or never published, until maintenance has removed their files.
 
 They are rows of `iceberg_tables` under a catalog name of their own, which no Iceberg catalog is configured with, and
 are written in the transaction that takes a table away, so that none is forgotten.
@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import datetime as dt
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from headrace.catalog import schema as t
+from headrace.catalog.publishing.pointer_changes import PointerChanges
 from headrace.catalog.publishing.pointers import PointerRow
-from headrace.catalog.records import Retired
+from headrace.catalog.records import Retired, folder_of
 from headrace.lakes.lake_server import Key
+from headrace.names import LAKE, STAGING
 
 RETIRED = "retired"
 
@@ -29,7 +31,7 @@ def retirement(now: dt.datetime, key: Key, shown: PointerRow) -> tuple[Key, Poin
     Args:
         now: The time.
         key: The table's key.
-        shown: Its last row in `lake`.
+        shown: Its last row in `lake`, or in `staging` where it was never published.
     """
     name = f"{key[0]}.{key[1]}#{uuid.uuid4().hex[:8]}"
     at = now.astimezone(dt.UTC).isoformat(timespec="seconds")
@@ -37,14 +39,45 @@ def retirement(now: dt.datetime, key: Key, shown: PointerRow) -> tuple[Key, Poin
 
 
 def retired(connection: Connection, before: dt.datetime) -> tuple[Retired, ...]:
-    """Return the tables retired before a time, oldest first."""
+    """Return the tables retired before a time, oldest first, but for those in use again."""
     query = (
         sa.select(_C.table_namespace, _C.table_name, _C.metadata_location)
         .where(_C.catalog_name == RETIRED)
         .order_by(_C.table_namespace, _C.table_name)
     )
     found = (Retired(name, location, dt.datetime.fromisoformat(at)) for at, name, location in connection.execute(query))
-    return tuple(r for r in found if r.at <= before)
+    due = tuple(r for r in found if r.at <= before)
+    used = _folders(connection, (LAKE, STAGING)) if due else set[str]()
+    return tuple(r for r in due if r.folder not in used)
+
+
+def _folders(connection: Connection, catalogs: Sequence[str]) -> set[str]:
+    """Return the folders of all tables in some catalogs."""
+    shown = sa.select(_C.metadata_location).where(_C.catalog_name.in_(catalogs))
+    return {folder_of(location) for location in connection.execute(shown).scalars()}
+
+
+def retire_unpublished(connection: Connection, left: Mapping[Key, PointerRow], now: dt.datetime) -> None:
+    """Retire tables that were staged and never published.
+
+    Those to whose files another pointer leads stay.
+
+    Args:
+        connection: The transaction, in which nothing leads to them under their own name any more.
+        left: Their last rows in `staging`.
+        now: The time.
+    """
+    if not left:
+        return
+    used = _folders(connection, (LAKE, STAGING, RETIRED))
+    published = connection.execute(sa.select(t.published.c.metadata_location)).scalars()
+    used |= set(map(folder_of, published))  # what others have dropped can be brought back
+    changes = PointerChanges()
+    for key, row in left.items():
+        if folder_of(row.metadata_location) not in used:
+            place, record = retirement(now, key, row)
+            changes.put(RETIRED, place, record, replacing=None)
+    changes.apply(connection)
 
 
 def take_back(connection: Connection, locations: Iterable[str]) -> None:

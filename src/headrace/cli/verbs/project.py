@@ -62,9 +62,7 @@ def doctor(asked: Invocation, spark: bool) -> None:
 
 @click.command("move-catalog")
 @click.option("--back", is_flag=True, help="From the REST catalog that [lake] names to the catalog's own database.")
-@click.option(
-    "--here", is_flag=True, help="Move nothing: the catalog's database, or its file, is the project's own."
-)
+@click.option("--here", is_flag=True, help="Move nothing: the catalog's database, or its file, is the project's own.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and change nothing.")
 @pass_invocation
 def move_catalog(asked: Invocation, back: bool, here: bool, dry_run: bool) -> None:

@@ -28,6 +28,9 @@ LAYOUTS = {
     "v2-mor-partitioned": ("'format-version'='2'", "PARTITIONED BY (g)", "merge-on-read"),
     "v2-cow-partitioned": ("'format-version'='2'", "PARTITIONED BY (g)", "copy-on-write"),
     "v1": ("'format-version'='1'", "", "copy-on-write"),
+    "v3-mor-avro": ("'format-version'='3', 'write.format.default'='avro'", "", "merge-on-read"),
+    "v2-mor-orc": ("'format-version'='2', 'write.format.default'='orc'", "PARTITIONED BY (g)", "merge-on-read"),
+    "v3-cow-orc": ("'format-version'='3', 'write.format.default'='orc'", "", "copy-on-write"),
     "v3-mixed": ("'format-version'='3'", "PARTITIONED BY (bucket(2, k))", "mixed"),
 }
 CASES = [

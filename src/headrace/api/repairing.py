@@ -79,6 +79,7 @@ class RepairVerbs(ProjectHandle):
             if lost and owner.source is not None:
                 self.sources._lander().refuse_anew(owner.source, owner.name)
             anew = stored if owner.source is not None else lost  # a mirror and its log are made together
+            self._catalog.reset_staging(stored, held=leases())
             withdrawn = bool(lost) and self._catalog.withdraw_pointers(anew, held=leases())
         if lost and owner.source is None:
             self._engine().creator.rebuild(owner.name)

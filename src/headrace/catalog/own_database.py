@@ -180,6 +180,6 @@ def _copied_file(original: str) -> UserError:
         "CATALOG_COPIED",
         f"The catalog's file is a copy of {original}, which is still there.",
         detail=_BOTH,
-        hint=f"{_INSTEAD} Where nobody uses the other file any more, remove it, or confirm this one once: `headrace "
+        hint=f"{_INSTEAD} Where nobody uses the other file any more, move it away, or confirm this one once: `headrace "
         "move-catalog --here`.",
     )

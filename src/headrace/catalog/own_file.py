@@ -1,8 +1,8 @@
 """Tells a catalog's own SQLite file from a copy of it.
 
 A catalog keeps a number of its own and the path of its file. A file at another path is a copy while the former one is
-still there and has the same number; else it was moved, as also a project may be. A copy on another machine, or one
-that was put where the original was, is not noticed.
+still there and has the same number; else it was moved, as also a project may be. A copy on another machine, one that
+was put where the original was, or one whose original cannot be read, is not noticed.
 """
 
 from __future__ import annotations
@@ -10,10 +10,13 @@ from __future__ import annotations
 import os
 import sqlite3
 import uuid
-from contextlib import closing, suppress
+from contextlib import closing
 from urllib.parse import quote
 
 from sqlalchemy.engine import Connection
+
+_UNREADABLE = ("SQLITE_CANTOPEN", "SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_READONLY", "SQLITE_PERM", "SQLITE_IOERR")
+"""Names of SQLite's errors that say nothing of what a file is."""
 
 
 def find(connection: Connection, former: str | None) -> str | None:
@@ -28,7 +31,8 @@ def find(connection: Connection, former: str | None) -> str | None:
     if former is None or original(path, former) is not None:
         return f"{uuid.uuid4().hex}:{path}"
     number, _, kept = former.partition(":")
-    return former if os.path.exists(kept) else f"{number}:{path}"
+    same = os.path.exists(kept) and (os.path.samefile(kept, path) or _number(kept) is None)
+    return former if same else f"{number}:{path}"
 
 
 def copied_from(connection: Connection, former: str) -> str | None:
@@ -66,8 +70,13 @@ def _path(connection: Connection) -> str | None:
 
 
 def _number(path: str) -> str | None:
-    """Return the number that the catalog in a file has kept, if it can be read."""
-    with suppress(sqlite3.Error), closing(sqlite3.connect(f"file:{quote(path)}?mode=ro", uri=True)) as other:
-        for (identity,) in other.execute("SELECT identity FROM hr_own_database"):
-            return str(identity).partition(":")[0]
-    return None
+    """Return the number that the catalog in a file has kept.
+
+    "" where it is no catalog of a project, None if it cannot be read.
+    """
+    try:
+        with closing(sqlite3.connect(f"file:{quote(path)}?mode=ro", uri=True)) as other:
+            kept = other.execute("SELECT identity FROM hr_own_database").fetchone()
+    except sqlite3.Error as error:
+        return None if getattr(error, "sqlite_errorname", "").startswith(_UNREADABLE) else ""
+    return "" if kept is None else str(kept[0]).partition(":")[0]

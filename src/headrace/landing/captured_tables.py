@@ -87,6 +87,7 @@ def drop_tables(lander: Lander, name: str, change: Change, mirrors: Sequence[Tab
         stored = tuple(t for m in source.mirrors if m.name in mirrors for t in m.stored)
         options, own = change(source.options), tuple(mirrors)
         move = SourceMove(name, source.position, source.position, options=options, removes=own)
+        lander.catalog.reset_staging(stored, held=leases())
         lander.catalog.publish_or_settle(Publication(sources=(move,), deletes=stored, leases=leases()))
         _tidy(lander, lander.catalog.source(name))
     return own

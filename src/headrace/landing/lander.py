@@ -242,6 +242,7 @@ class Lander:
                     raise
             capture.sweep(None)
             stored = tuple(t for m in source.mirrors for t in m.stored)
+            self.catalog.reset_staging(stored, held=leases())
             self.catalog.publish_or_settle(Publication(source_drops=(name,), deletes=stored, leases=leases()))
         return tuple(sorted(own))
 

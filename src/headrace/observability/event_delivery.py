@@ -106,9 +106,9 @@ class EventDelivery:
             )
 
     def cut_off(self) -> None:
-        """Report that events wait still, and are lost as nobody waits for them any longer."""
+        """Report that events wait still, and may be lost as nobody waits for them any longer."""
         within = f"within {PATIENCE_SECONDS:g} seconds at the end"
-        self._events.emit(Notice(f"{self._receiver} did not take all events {within}: the rest is lost."))
+        self._events.emit(Notice(f"{self._receiver} did not take all events {within}: the rest may be lost."))
 
     def _note(self, event: Event) -> None:
         document = self.prepared(event)

@@ -51,6 +51,11 @@ class Webhook(EventDelivery):
             )
         self._told = trouble is not None
 
+    def cut_off(self) -> None:
+        """Report that events wait still, unless it is known already that none arrive."""
+        if not self._told:
+            super().cut_off()
+
     def _post(self, body: bytes) -> _Trouble | None:
         request = urllib.request.Request(self._url, body, {"Content-Type": "application/json"}, method="POST")
         try:

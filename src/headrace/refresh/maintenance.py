@@ -209,7 +209,9 @@ def _table(
     catalog.reset_staging(table.stored, held=leases)
     if foreign := catalog.foreign_writes(table.stored):
         return [MaintenanceResult(str(foreign[0].name), "skipped", "it was written by somebody else")]
-    pointers = {n: p.metadata_location for n, p in catalog.pointers(LAKE, table.stored).items()}
+    ours = catalog.pointers(STAGING, [t.within(STAGING) for t in table.stored])  # else others made it
+    shown = catalog.pointers(LAKE, table.stored)
+    pointers = {n: p.metadata_location for n, p in shown.items() if n.within(STAGING) in ours}
     now = dt.datetime.now(dt.UTC)
     kept, results = catalog.files_kept_by_server(table.stored), []
     for stored in (t for t in table.stored if t in pointers):

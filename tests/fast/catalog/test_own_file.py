@@ -82,8 +82,11 @@ def test_another_project_where_the_former_file_was_is_no_original(original: Path
         see(catalog, ORDERS, 1)
         create(catalog)
     assert (works(moved), works(original)) == (True, True)
+    copy = tmp_path / "copy.db"
+    shutil.copy(moved, copy)
+    assert (works(copy), works(moved)) == (False, True)
     original.write_text("no database")
-    assert works(moved)
+    assert (works(copy), works(moved)) == (False, True)
 
 
 def test_a_catalog_of_before_learns_its_file_when_it_works(original: Path, tmp_path: Path) -> None:

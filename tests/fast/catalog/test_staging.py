@@ -63,13 +63,14 @@ def test_a_namespace_goes_with_its_last_table_unless_somebody_makes_one_in_it(di
 def test_files_of_what_was_never_published_are_removed_later(dirty: Catalog, iceberg: Iceberg) -> None:
     """A replacement and a companion in the making have folders of their own; a refresh writes where others read."""
     dirty.reset_staging()
-    old, new, log = (f"/lake/{folder}/metadata/1.json" for folder in ("revenue-1", "revenue-2", "log-1"))
+    folders = ("shop/revenue-aaaaaaaaaa", "shop/revenue-bbbbbbbbbb", "_headrace/shop_revenue_cccccccccc_log")
+    old, new, log = (f"/lake/{folder}/metadata/1.json" for folder in folders)
     publication = refresh(dirty, iceberg, 2, REVENUE)
     iceberg.commit(REVENUE, old)
     swaps = (dataclasses.replace(publication.swaps[0], staged=old),)
     dirty.publish(dataclasses.replace(publication, swaps=swaps))
     before = {r.metadata_location for r in dirty.retired(dirty.now())}
-    iceberg.commit(REVENUE, "/lake/revenue-1/metadata/2.json")
+    iceberg.commit(REVENUE, "/lake/shop/revenue-aaaaaaaaaa/metadata/2.json")
     assert dirty.reset_staging() == (REVENUE,)
     assert {r.metadata_location for r in dirty.retired(dirty.now())} == before
     iceberg.commit(REVENUE, new)
@@ -85,7 +86,7 @@ def test_files_of_what_was_never_published_are_removed_later(dirty: Catalog, ice
 
 def test_files_that_another_pointer_leads_to_stay(dirty: Catalog, iceberg: Iceberg) -> None:
     """A promotion stages each table's contents under the other's name; what was dropped by others can be repaired."""
-    green, at = lake("shop__v2.revenue"), "/lake/revenue-2/metadata/1.json"
+    green, at = lake("shop__v2.revenue"), "/lake/shop__v2/revenue-bbbbbbbbbb/metadata/1.json"
     create(dirty, green)
     publication = refresh(dirty, iceberg, 1, green)
     iceberg.commit(green, at)
@@ -96,6 +97,21 @@ def test_files_that_another_pointer_leads_to_stay(dirty: Catalog, iceberg: Icebe
     iceberg.drop(green)
     assert dirty.reset_staging([green]) == (green,)
     assert at not in {r.metadata_location for r in dirty.retired(dirty.now())}
+
+
+def test_tables_of_others_are_never_staged_nor_removed(dirty: Catalog, iceberg: Iceberg) -> None:
+    """Under a name that nothing was published as, and in place of what was; they go away again, under another name."""
+    for name in (REVENUE, LOG):
+        iceberg.drop(name)
+        iceberg.commit(name, f"/lake/theirs/{name.table}/metadata/1.json", catalog=LAKE)
+    assert dirty.reset_staging() == (LOG, REVENUE)
+    assert iceberg.pointer(LOG, STAGING) is None
+    assert iceberg.pointer(REVENUE, STAGING) == "/lake/theirs/revenue/metadata/1.json"  # a FULL refresh may replace it
+    for name in (REVENUE, LOG):
+        iceberg.drop(name)
+    dirty.reset_staging()
+    assert iceberg.pointer(REVENUE, STAGING) is None
+    assert dirty.retired(dirty.now()) == ()
 
 
 def test_only_the_named_ones_whatever_their_catalog(dirty: Catalog) -> None:

@@ -371,8 +371,8 @@ def test_a_receiver_that_never_answers_holds_nothing_up(to: Any, project: Settin
                 hr.events.emit(event)
         assert time.monotonic() - start < 2
         until(lambda: notices)
+        assert len(notices) == 1
         server.open.set()
-    assert len(notices) == 1
     assert "do not arrive" in notices[0]
     assert server.url not in notices[0]
 

@@ -165,12 +165,11 @@ def _swap(state: _State, swap: Swap) -> None:
         raise invalid(f"Nothing is staged for {swap.name}.")
     if swap.staged is not None and staging.metadata_location != swap.staged:
         raise _staging_changed(swap)
-    found = None if lake is None else lake.metadata_location
-    if found != swap.expected:
-        raise foreign_writer([swap.name], f"The refresh started from {swap.expected}; the lake points at {found} now.")
-    ours = state.ours.get(key)
+    found, ours = None if lake is None else lake.metadata_location, state.ours.get(key)
     if ours is None and found is not None:
         raise made_by_another(swap.name)
+    if found != swap.expected:
+        raise foreign_writer([swap.name], f"The refresh started from {swap.expected}; the lake points at {found} now.")
     if ours != found and not swap.overwrite_foreign:
         raise foreign_writer([swap.name], f"Headrace published {ours} last; the lake points at {found}.")
     if staging.metadata_location != found:

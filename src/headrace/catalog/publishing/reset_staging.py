@@ -15,7 +15,7 @@ from sqlalchemy.engine import Connection
 from headrace.catalog import schema as t
 from headrace.catalog.coordination import leases as leasing
 from headrace.catalog.definitions.stream_tables import read_streams
-from headrace.catalog.publishing import pointers
+from headrace.catalog.publishing import pointers, published_pointers
 from headrace.catalog.publishing.pointer_changes import PointerChanges
 from headrace.catalog.publishing.pointers import PointerRow
 from headrace.catalog.publishing.retired_tables import retire_unpublished
@@ -36,16 +36,17 @@ def reset_staging(
         return ()
     busy = _busy(connection, wanted, held, now)
     free = tuple(n for n in wanted if n not in busy)
-    rows = pointers.lock(connection, (LAKE, STAGING), map(pointers.key_of, free))
+    keys = [*map(pointers.key_of, free)]
+    rows, ours = pointers.lock(connection, (LAKE, STAGING), keys), published_pointers.read(connection, keys)
     changes, left = PointerChanges(), dict[Key, PointerRow]()
-    for key in map(pointers.key_of, free):
+    for key in keys:
         staging, lake = rows.get((STAGING, key)), rows.get((LAKE, key))
         if staging is not None and (lake is None or _folder(lake) != _folder(staging)):
             left[key] = staging  # a table of its own, which nothing will lead to
-        if staging is not None and lake is None:
-            changes.delete(STAGING, key)
-        elif lake is not None:
+        if lake is not None and key in ours:
             changes.put(STAGING, key, lake, replacing=staging)
+        elif staging is not None:  # never published: what the lake has there is somebody else's
+            changes.delete(STAGING, key)
     changes.apply(connection)
     retire_unpublished(connection, left, now)
     remove_empty(connection, None if names is None else {name.namespace_text for name in free}, held, now)

@@ -7,6 +7,7 @@ are written in the transaction that takes a table away, so that none is forgotte
 from __future__ import annotations
 
 import datetime as dt
+import re
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -21,6 +22,9 @@ from headrace.lakes.lake_server import Key
 from headrace.names import LAKE, STAGING
 
 RETIRED = "retired"
+
+_MADE_HERE = re.compile(r"/([^/]+-[0-9a-f]{10}|_headrace/[^/]+_[0-9a-f]{10}_(companion|log))$")
+"""Matches folders that Headrace made, by the suffixes that it gives them; those of its users' tables have none."""
 
 _C = t.iceberg_tables.c
 
@@ -74,7 +78,8 @@ def retire_unpublished(connection: Connection, left: Mapping[Key, PointerRow], n
     used |= set(map(folder_of, published))  # what others have dropped can be brought back
     changes = PointerChanges()
     for key, row in left.items():
-        if folder_of(row.metadata_location) not in used:
+        folder = folder_of(row.metadata_location)
+        if folder not in used and _MADE_HERE.search(folder):
             place, record = retirement(now, key, row)
             changes.put(RETIRED, place, record, replacing=None)
     changes.apply(connection)

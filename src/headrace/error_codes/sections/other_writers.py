@@ -36,9 +36,10 @@ CODES = (
     ),
     ErrorCode(
         "FOREIGN_WRITER",
-        message="Another program wrote to a stream table.",
+        message="Another program wrote to a stream table, or made a table of its name before anything was published.",
         cause="Its pointer is not the one that Headrace published. Nothing was overwritten.",
-        remedy="Stop that writer; `headrace repair` brings back what was published.",
+        remedy="Stop that writer; `headrace repair` brings back what was published. Where nothing was, drop or rename "
+        "the other table.",
         retry="no",
     ),
     ErrorCode(

@@ -223,6 +223,7 @@ class Creator:
             still()
             # only now: an exchange may just have given one of them what another one stored
             stored = tuple(t for name in doomed for t in self.catalog.stream_table(name).stored)
+            self.catalog.reset_staging(stored, held=(*held(), *leases()))
             self.catalog.publish_or_settle(
                 Publication(drops=tuple(doomed), deletes=stored, leases=(*held(), *leases()), greens_ended=tuple(ended))
             )

@@ -30,6 +30,12 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 gc.set_threshold(50_000, 20, 50)
 
 
+def pytest_configure() -> None:
+    """Refuse a turn that is none."""
+    if TURN not in ("", "all") and not TURN.isdecimal():
+        raise pytest.UsageError(f"HEADRACE_TEST_TURN is {TURN}; it is a number, or all.")
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave tests that are marked `long` to `make test-long`, and those of other turns to other commits."""
     chosen, left = list[pytest.Item](), list[pytest.Item]()

@@ -369,7 +369,7 @@ def test_a_receiver_that_never_answers_holds_nothing_up(to: Any, project: Settin
         for _ in range(MOST_WAITING // 2):
             for event in REFRESHED[1:-1]:
                 hr.events.emit(event)
-        assert time.monotonic() - start < 2
+        assert time.monotonic() - start < 20  # each would wait for seconds
         until(lambda: notices)
         assert len(notices) == 1
         server.open.set()

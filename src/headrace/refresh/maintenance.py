@@ -275,7 +275,8 @@ def _remove_dropped(
 
     A server that keeps the files of tables which are there keeps theirs, too.
     """
-    retired = catalog.retired(dt.datetime.now(dt.UTC) - older_than)
+    before = dt.datetime.now(dt.UTC) - older_than
+    retired = catalog.retired(before)
     if retired and catalog.files_kept_by_server(there):
         return []
     results = []
@@ -287,6 +288,8 @@ def _remove_dropped(
             except HeadraceError as error:
                 if not _are_lost(catalog, gone, error):
                     results.append(MaintenanceResult(gone.name, "skipped", error.message))
+                    continue
+                if gone not in catalog.retired(before):  # it was made again in that folder meanwhile
                     continue
                 done = f"{done}, with whatever was left of it, as files were missing already"
                 if (failure := _folder_removed(gone.folder)) is not None:

@@ -84,6 +84,23 @@ def test_files_of_what_was_never_published_are_removed_later(dirty: Catalog, ice
     assert {r.metadata_location for r in dirty.retired(dirty.now())} == before | {new}
 
 
+def test_what_is_published_after_all_is_not_removed(dirty: Catalog, iceberg: Iceberg) -> None:
+    """A mirror's first copy that is begun again is made in the same folder."""
+    dirty.reset_staging()
+    iceberg.drop(TOP)
+    folder = "/lake/shop/revenue-aaaaaaaaaa/metadata"
+    iceberg.commit(REVENUE, f"{folder}/1.json")
+    dirty.reset_staging()
+    assert f"{folder}/1.json" in {r.metadata_location for r in dirty.retired(dirty.now())}
+    publication = refresh(dirty, iceberg, 2, REVENUE)
+    iceberg.commit(REVENUE, f"{folder}/2.json")
+    swap = dataclasses.replace(publication.swaps[0], staged=f"{folder}/2.json")
+    dirty.publish(dataclasses.replace(publication, swaps=(swap,)))
+    iceberg.drop(REVENUE)  # by somebody else; it can be repaired
+    dirty.reset_staging()
+    assert not {r for r in dirty.retired(dirty.now()) if r.folder in folder}
+
+
 def test_files_that_another_pointer_leads_to_stay(dirty: Catalog, iceberg: Iceberg) -> None:
     """A promotion stages each table's contents under the other's name; what was dropped by others can be repaired."""
     green, at = lake("shop__v2.revenue"), "/lake/shop__v2/revenue-bbbbbbbbbb/metadata/1.json"

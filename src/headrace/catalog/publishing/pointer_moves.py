@@ -15,7 +15,7 @@ from headrace.catalog.publishing import pointers, published_pointers
 from headrace.catalog.publishing.pointer_changes import PointerChanges, foreign_writer, made_by_another
 from headrace.catalog.publishing.pointers import PointerRow, key_of
 from headrace.catalog.publishing.publication import Publication, Rename, Swap, invalid
-from headrace.catalog.publishing.retired_tables import RETIRED, retirement
+from headrace.catalog.publishing.retired_tables import RETIRED, retirement, take_back_folders
 from headrace.catalog.publishing.staging_namespaces import remove_empty
 from headrace.catalog.records import folder_of
 from headrace.errors import EnvironmentFault
@@ -66,6 +66,7 @@ class PointerPlan:
             EnvironmentFault: `FOREIGN_WRITER`.
         """
         before, after = self._before, self._after
+        take_back_folders(connection, _shown_anew(before, after))
         _write_rows(connection, before.rows, after.rows)
         published_pointers.write(connection, before.ours, after.ours)
         left = {key[0] for catalog, key in before.rows.keys() - after.rows.keys() if catalog == STAGING}
@@ -139,6 +140,13 @@ def _retire(before: _State, after: _State, now: dt.datetime) -> None:
         if catalog == LAKE and own and folder_of(row.metadata_location) not in shown:
             place, record = retirement(now, key, row)
             after.rows[RETIRED, place] = record
+
+
+def _shown_anew(before: _State, after: _State) -> set[str]:
+    """Return the folders of tables that are shown under a name which showed none, or another."""
+    shown = {(key, folder_of(row.metadata_location)) for (catalog, key), row in after.rows.items() if catalog == LAKE}
+    shown -= {(key, folder_of(row.metadata_location)) for (catalog, key), row in before.rows.items() if catalog == LAKE}
+    return {folder for _, folder in shown}
 
 
 def _rename(state: _State, renames: tuple[Rename, ...]) -> None:

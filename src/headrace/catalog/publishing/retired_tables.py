@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -94,6 +94,13 @@ def take_back(connection: Connection, locations: Iterable[str]) -> None:
     """
     shown = _C.metadata_location.in_(sorted(locations))
     connection.execute(sa.delete(t.iceberg_tables).where(_C.catalog_name == RETIRED, shown))
+
+
+def take_back_folders(connection: Connection, folders: Collection[str]) -> None:
+    """Forget that tables in some folders were retired: they were made again there, and are shown."""
+    if folders:
+        retired = connection.execute(sa.select(_C.metadata_location).where(_C.catalog_name == RETIRED)).scalars()
+        take_back(connection, [location for location in retired if folder_of(location) in folders])
 
 
 def forget(connection: Connection, gone: Retired) -> None:

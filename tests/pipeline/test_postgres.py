@@ -245,5 +245,6 @@ def test_a_lost_slot_stops_the_source_until_a_new_snapshot(
     assert hr.refresh(f"{ns}.small").rows_deleted == 49
     hr.spark.sql(f"INSERT INTO lake.{source}.t VALUES (1, 1)")
     db.execute("INSERT INTO t VALUES (2, 2)")
-    with pytest.raises(HeadraceError, match="FOREIGN_WRITER"):
+    with pytest.raises(HeadraceError, match="FOREIGN_WRITER") as caught:
         hr.sources.land(source)
+    assert f"headrace repair {source}.t" in str(caught.value.hint)

@@ -265,11 +265,13 @@ class LandingAttempts:
         """Refuse a change to mirrors that another writer has changed since the last landing."""
         if foreign := self.catalog.foreign_writes(stored):
             what = "was dropped" if foreign[0].found is None else "was written"
+            mirrors = {t.within(LAKE): m.name for m in source.mirrors for t in m.stored}
+            name = mirrors[foreign[0].name]
+            part = f"Mirror {name}" if foreign[0].name == name else f"The change log of mirror {name}"
             raise EnvironmentFault(
                 "FOREIGN_WRITER",
-                f"Mirror {foreign[0].name} {what} by somebody else since Headrace published it; nothing was landed.",
-                hint=f"`headrace repair {foreign[0].name}` brings back what was published; mirrors are Headrace's to "
-                "write.",
+                f"{part} {what} by somebody else since Headrace published it; nothing was landed.",
+                hint=f"`headrace repair {name}` brings back what was published; mirrors are Headrace's to write.",
             )
 
     def _brought(

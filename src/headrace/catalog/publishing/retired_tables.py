@@ -97,7 +97,7 @@ def take_back(connection: Connection, locations: Iterable[str]) -> None:
 
 
 def take_back_folders(connection: Connection, folders: Collection[str]) -> None:
-    """Forget that tables in some folders were retired: they were made again there, and are shown."""
+    """Forget that tables in some folders were retired: others were made there, and are shown."""
     if folders:
         retired = connection.execute(sa.select(_C.metadata_location).where(_C.catalog_name == RETIRED)).scalars()
         take_back(connection, [location for location in retired if folder_of(location) in folders])

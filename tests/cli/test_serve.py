@@ -283,3 +283,4 @@ def test_another_setting_has_the_server_started_anew(root: Path) -> None:
     assert "was started with another value of PGOPTIONS; starting another." in done.stderr
     assert (done.returncode, facts(root)["pid"] != pid) == (0, True)
     assert "starting another" not in hr(root, "status", PGOPTIONS="-c x=1").stderr
+    assert "starting another" in hr(root, "sql", "SELECT 1").stderr  # as it was, whatever test is next
